@@ -45,6 +45,17 @@ var refused = []struct{ pattern, instead string }{
 	{`\bso many\b`, "that number of"},
 	{`\bcome(s)? (out )?of it\b|\bcame (out )?of it\b|\bbecomes? of\b|\bbecame of\b`, "the result"},
 	{`\bwings?\b|\bthe house\b`, "layer, architecture"},
+	{`\bpass(es|ed)? over\b`, "skip, ignore"},
+	{`\bhand(s|ed|ing)? on\b`, "pass, copy, send"},
+	{`\bputs? (\w+ ){1,3}into words\b`, "describe, format, a message"},
+	{`\bnot as (it|they) (was|were)\b`, "has changed"},
+	{`\bgoes on\b`, "continues"},
+	{`\bat hand\b`, "available, in memory, current"},
+	{`\b(is|are) other\b|\bother than (it|they)\b`, "has changed, differs"},
+	{`\b(close|closes|closed|break|in) (a|the) ring\b`, "cycle"},
+	{`\bby way of\b`, "through"},
+	{`\bkept in mind\b`, "recorded"},
+	{`\bcame to\b`, "the result"},
 }
 
 // notA is "is no file" and its like, where "there is no file" is meant to pass.
@@ -73,7 +84,7 @@ func quirks(text string) []string {
 // unrevised is how many refused expressions files still have that nobody has rewritten yet; of Go, the
 // strings of a layer. It only goes down.
 var unrevised = map[string]int{
-	"ARCHITECTURE.md": 1, "docs/json.md": 1, "strings of internal/store": 1,
+	"ARCHITECTURE.md": 1, "docs/json.md": 1,
 }
 
 // unwrapped is how many lines of more than 140 columns pages still have outside of tables. It only goes down.

@@ -24,7 +24,7 @@ type Loading struct {
 // Need is a resource that another one needs, loaded before it.
 type Need struct {
 	ID    uint32
-	Value any // of its loader; nil for an optional one that is passed over
+	Value any // of its loader; nil for an optional one that is skipped
 }
 
 // Library is a set of parcels mounted over each other, and their loaded resources. All methods may be called by several goroutines at the
@@ -33,7 +33,7 @@ type Need struct {
 // All parcels of a library share one numbering: a mod or a DLC is built with the ids of its game.
 type Library struct {
 	mu      sync.Mutex
-	layers  []*Parcel // the topmost last; replaced, never changed, so that who has it may go on reading
+	layers  []*Parcel // the topmost last; replaced, never changed, so that a reader may continue to use it
 	loaders map[string]Loader
 	loaded  map[content]*entry
 }
@@ -228,7 +228,7 @@ type plan struct {
 
 type step struct {
 	r     Resource
-	needs []*step // nil for an optional one that is passed over
+	needs []*step // nil for an optional one that is skipped
 	ready bool    // all that it needs is in the plan before it
 	entry *entry
 }

@@ -13,7 +13,7 @@ import (
 type auditLine struct {
 	Type        string `json:"type"`
 	Jobs        int    `json:"jobs"`   // built twice
-	Failed      int    `json:"failed"` // of these: there is nothing of theirs to compare
+	Failed      int    `json:"failed"` // jobs that failed: their products were not compared
 	Differences int    `json:"differences"`
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 type buildFlags struct {
-	changed          string // either of what follows
+	changed          string // value of --changed-by or --changed-from
 	changedBy        string
 	changedFrom      string
 	onError          string
@@ -41,7 +41,7 @@ type buildFlags struct {
 	compact          bool
 	keep             bool
 	noWait           bool
-	pull             bool // take results from the cache, and run nothing
+	pull             bool // adopt results from the cache, run nothing
 	exclude          []string
 }
 
@@ -85,7 +85,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
 	fl.StringVar(&f.changedBy, "changed-by", "stat", "`HOW` to see that files changed: stat (size, times, inode) or hash (content)")
 	fl.StringVar(&f.changedFrom, "changed-from", "", "read which files changed from `FILE`, one path a line; - is standard input")
 	fl.StringVar(&f.changed, "changed", "", "")
-	fl.MarkHidden("changed") // how both were said before
+	fl.MarkHidden("changed") // former flag for both
 	fl.StringVar(&f.onError, "on-error", "fail", "`WHAT` to ship for an asset that fails: nothing (fail), its last good products (last-good), "+
 		"or a stand-in (placeholder: a checkerboard, silence, a cube; else the last good ones)")
 	fl.BoolVar(&f.packPlaceholders, "placeholders-in-parcels", false,
@@ -132,7 +132,7 @@ func (f *buildFlags) failed() results.OnError {
 	return results.Fail
 }
 
-// takeChanged makes one of the two flags of --changed.
+// takeChanged converts --changed to one of the two newer flags.
 func (f *buildFlags) takeChanged(cmd *cobra.Command) error {
 	fl := cmd.Flags()
 	switch by, from, old := fl.Changed("changed-by"), fl.Changed("changed-from"), fl.Changed("changed"); {
@@ -151,7 +151,8 @@ func (f *buildFlags) takeChanged(cmd *cobra.Command) error {
 	return nil
 }
 
-// detect reads how to see that files changed, and the list of those that did.
+// detect returns how changed files are found, and the list of changed files if the caller gives
+// one.
 func (f *buildFlags) detect(in io.Reader) (how workspace.Detect, changed []string, err error) {
 	const hint = "it is - for paths on standard input, or a file with one path a line"
 	switch f.changedFrom {
@@ -179,7 +180,7 @@ func (f *buildFlags) detect(in io.Reader) (how workspace.Detect, changed []strin
 	return workspace.ByList, source.ParseList(data), nil
 }
 
-// bareReason is what is wrong with a file, without its path.
+// bareReason is the reason of a file error, without the path.
 func bareReason(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -188,7 +189,7 @@ func bareReason(err error) error {
 	return err
 }
 
-// build runs a build and tells of it. Messages and summary are told also of a build that was interrupted.
+// build runs a build and reports it. Messages and summary are also written for an interrupted build.
 func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error {
 	p, err := a.open()
 	if err != nil {
@@ -245,14 +246,15 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case err != nil || r.Summary.Failed > 0 || r.Messages.Err() != nil: // something else than an asset can be wrong, too: a link to nowhere
+	// The cause may also be something other than an asset: a link to nothing.
+	case err != nil || r.Summary.Failed > 0 || r.Messages.Err() != nil:
 		return exitFailed
 	}
 	return nil
 }
 
-// buildIn builds, or has the kiln build that watches the project: there failed assets keep their last good products unless something else
-// is said.
+// buildIn builds, or has the kiln build that watches the project; there, failed assets keep their last good products by
+// default.
 func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req build.Request) (*report.Report, error) {
 	if a.turn != nil {
 		if !f.onErrorSet {
@@ -262,7 +264,7 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req b
 	}
 	var err error
 	if req.From, err = os.Getwd(); err != nil {
-		req.From = "" // it was removed
+		req.From = "" // the folder was removed
 	}
 	if !f.dryRun {
 		if err := a.lock(ctx, p, f.noWait); err != nil {
@@ -273,7 +275,7 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req b
 	return p.Build(ctx, req)
 }
 
-// tellBuild writes the jobs that ran, if wanted and not told of yet, and the summary.
+// tellBuild writes the jobs that ran, if requested and not written before, and the summary.
 func (a *app) tellBuild(ctx context.Context, r *report.Report, told *teller) error {
 	switch {
 	case a.json:
@@ -302,7 +304,7 @@ func (a *app) tellBuild(ctx context.Context, r *report.Report, told *teller) err
 	return nil
 }
 
-// lookedAt tells how many jobs and parts a build compared with what they had looked at, or ran.
+// lookedAt writes how many jobs and parts a build compared or ran, and why.
 func (a *app) lookedAt(s report.Summary) {
 	switch {
 	case s.LookedAt == 0:
@@ -398,7 +400,7 @@ func newJobLine(j report.JobReport) jobLine {
 	return l
 }
 
-// jobState is what became of a job, or, in a dry run, would become of it.
+// jobState is the result of a job or, in a dry run, the expected one.
 func jobState(j report.JobReport) string {
 	switch {
 	case j.State == engine.WouldRun:
@@ -427,7 +429,7 @@ func jobStyle(state string) style {
 	return yellow
 }
 
-// mergedJob stands for the jobs of an asset that did the same for the same reason on several platforms.
+// mergedJob is the jobs of an asset that did the same for the same reason on several platforms.
 type mergedJob struct {
 	report.JobReport
 	state, why, platforms string

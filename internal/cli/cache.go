@@ -73,7 +73,7 @@ func (a *app) cacheOff(context.Context, []string) error {
 	return err
 }
 
-// place is where the project's results are shared, or the message that they are not.
+// place returns where the project's results are shared, or a message that they are not.
 func (a *app) place() (*build.Project, *sharing.Place, error) {
 	p, err := a.open()
 	if err != nil {

@@ -36,7 +36,7 @@ type checkLine struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// check finds mistakes. What is wrong with the project file is one as well, unless there is no project.
+// check finds errors, including those of the project file. If there is no project, it fails.
 func (a *app) check() error {
 	var found *build.Checked
 	p, err := a.open()

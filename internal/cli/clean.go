@@ -8,8 +8,8 @@ import (
 
 type cleanLine struct {
 	Type  string `json:"type"`
-	Files int    `json:"files"` // outputs that were removed
-	State bool   `json:"state"` // what Kiln remembers was removed, too
+	Files int    `json:"files"` // removed outputs
+	State bool   `json:"state"` // Kiln's state was removed too
 	Dry   bool   `json:"dry_run,omitempty"`
 }
 

@@ -1,11 +1,11 @@
-// Package cli is the command line: one file a command, no logic of its own.
+// Package cli is the command line: one file for each command, no logic of its own.
 //
-// A command is made by a function newXCommand(*app) *cobra.Command, which is in the list in root.go. It gets the
-// project from app.open, writes what was asked for to app.out, everything else to app.errs, and returns an
-// error instead of printing one. The error decides the exit code; see exit.go.
+// A function newXCommand(*app) *cobra.Command makes each command; root.go has the list. A command gets the
+// project from app.open, writes its result to app.out and everything else to app.errs, and returns an error
+// instead of printing one. The error decides the exit code; see exit.go.
 //
-// With --json, standard output carries one JSON object a line and nothing else, whatever happens; docs/json.md
-// lists them.
+// With --json, standard output contains one JSON object a line and nothing else, whatever happens; docs/json.md
+// lists the objects.
 package cli
 
 import (
@@ -33,47 +33,47 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Config is what a kiln is made of.
+// Config is what a kiln consists of.
 type Config struct {
-	Processors []processor.Processor // Kiln's own, in the order they are shown
-	Team       []processor.Processor // of a team's own kiln
+	Processors []processor.Processor // built-in processors, in the order of display
+	Team       []processor.Processor // processors of a team's own kiln
 	Version    Version
-	Source     fs.FS             // of Kiln, for programs that are compiled with it
+	Source     fs.FS             // Kiln's source, for programs that are compiled with it
 	Set        map[string]string // values of the project's variables, by name
-	Stages     []string          // for which the project is built
+	Stages     []string          // stages of the build
 }
 
-// Project is how this kiln builds the project in a folder. Nobody else makes a workspace.Config, so that
-// nobody leaves out what a kiln is made of.
+// Project returns the configuration of this kiln for the project in a folder. Only this function makes a
+// workspace.Config, so that no part is forgotten.
 func (c *Config) Project(dir string) workspace.Config {
 	return workspace.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team, Set: c.Set, Stages: c.Stages,
 		Cache:     func(says project.Cache) (*sharing.Place, error) { return sharing.Choose(says, dir, os.Getenv) },
 		Execution: func(says project.Execution) (*farm.Place, error) { return farm.Choose(says, dir, os.Getenv) }}
 }
 
-// Streams connect a command with the world.
+// Streams are the input and output of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
 }
 
-// OSStreams are those of this process.
+// OSStreams are the streams of this process.
 func OSStreams() Streams {
 	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
 }
 
-// app is one call of the command.
+// app is one invocation of the command.
 type app struct {
 	cfg    Config
 	args   []string
 	in     io.Reader
-	out    io.Writer // what was asked for
+	out    io.Writer // the result of the command
 	errs   io.Writer // messages, progress, the summary of a build
 	getenv func(string) string
-	wd     string        // the working folder of who asks, absolute; "": that of this process
-	next   *own.Kiln     // the project's own kiln, if its source changed while it ran and it is to be started again
-	turn   *session.Turn // what another process asks for is done in it; nil: this process asks
+	wd     string        // the working folder of the caller, absolute; "": that of this process
+	next   *own.Kiln     // the project's own kiln, if its source changed during the run and it must be started again
+	turn   *session.Turn // set while a command of another process runs; nil: a command of this process
 
 	// The flags that every command has.
 	dir       string
@@ -85,11 +85,11 @@ type app struct {
 	verbose   bool
 	color     string
 
-	formatted formatted // of commands that have --format
+	formatted formatted // output of commands with --format
 }
 
-// Main runs a command line, without the program's name, and gives the exit code. The first interrupt cancels what
-// runs, a second one ends the process.
+// Main runs a command line, without the program's name, and returns the exit code. The first interrupt cancels
+// the command, a second one ends the process.
 func Main(ctx context.Context, args []string, st Streams, cfg Config) (code int) {
 	setCollector()
 	ctx, stop := untilSignal(ctx)
@@ -135,7 +135,7 @@ func (a *app) run(ctx context.Context) (code int) {
 	return code
 }
 
-// open finds and reads the project, and tells nothing of it yet: warnings come with the first look at the files.
+// open finds and reads the project. It does not show warnings yet: they come with the first check of the files.
 func (a *app) open() (*build.Project, error) {
 	if a.turn != nil {
 		return a.turn.Project()
@@ -150,7 +150,7 @@ func (a *app) open() (*build.Project, error) {
 	return build.Open(a.cfg.Project(dir))
 }
 
-// look looks at a project.
+// look inspects a project.
 func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []string) (*view.View, error) {
 	if a.turn != nil {
 		return a.turn.Look(ctx, patterns, platforms)
@@ -158,7 +158,7 @@ func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []
 	return p.Look(ctx, patterns, platforms)
 }
 
-// lock takes the project, and says so if it has to wait.
+// lock locks the project, and says so if it has to wait.
 func (a *app) lock(ctx context.Context, p *build.Project, noWait bool) error {
 	err := p.Lock(ctx, !noWait, func() {
 		fmt.Fprintln(a.errs, "another kiln is at work in this project; waiting for it to end")
@@ -177,11 +177,12 @@ func (a *app) emit(v any) error {
 	return enc.Encode(v)
 }
 
-// tell shows messages: as JSON on standard output, all of them; or as text on standard error, with one line for many of one code. -q leaves
-// out those that are not errors, -v shows each.
+// tell shows messages: with --json all of them on standard output; otherwise as text on standard error, with one line
+// for many of one code. -q shows only errors, -v shows each message.
 func (a *app) tell(l diag.List) error { return a.tellMore(l, nil, "-v lists all of them") }
 
-// tellMore shows messages of which some, by their IDs, were shown already. all says how to see each.
+// tellMore is tell without messages, by their IDs, that were shown already. all says how to see each
+// message.
 func (a *app) tellMore(l diag.List, shown map[string]bool, all string) error {
 	left := func(m *diag.Message) bool { return shown[m.ID()] }
 	if a.json {
@@ -219,7 +220,7 @@ type messageLine struct {
 	*diag.Message
 }
 
-// assetIDs completes the ids of assets, for the first n arguments; n < 0 for all.
+// assetIDs completes the ids of assets, for the first n arguments; n < 0 means all.
 func (a *app) assetIDs(n int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeAssets lists the ids of the assets that begin with a text. A project that cannot be read completes nothing.
+// completeAssets lists the ids of the assets that begin with a text. It returns none for a project that cannot be
+// read.
 func (a *app) completeAssets(ctx context.Context, begin string) []string {
 	p, err := a.open()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
-// depsFlags are those of deps and rdeps.
+// depsFlags are the flags of deps and rdeps.
 type depsFlags struct {
 	kinds []string
 	all   bool
@@ -70,7 +70,7 @@ other assets it is made of (job); other assets that the game needs with it (prod
 // direction in which dependencies are followed.
 type direction struct {
 	ask   func(*contentdb.Reader, context.Context, string, []contentdb.EdgeKind, bool) ([]contentdb.Edge, error)
-	from  func(contentdb.Edge) string // the end that is nearer to what was asked for
+	from  func(contentdb.Edge) string // the end that is nearer to the requested asset
 	to    func(contentdb.Edge) string
 	empty string
 }
@@ -130,10 +130,10 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 type dependencyLine struct {
 	Type string `json:"type"`
 	contentdb.Edge
-	ByHand string `json:"by_hand,omitempty"` // key and place where it is written
+	ByHand string `json:"by_hand,omitempty"` // key and place of the dependency
 }
 
-// handOf finds out of edges where it is written that an asset depends on something by hand, as the project is now.
+// handOf returns a function that finds the place of a dependency by hand for an edge, in the current project.
 func (a *app) handOf(ctx context.Context, p *build.Project, edges []contentdb.Edge) func(contentdb.Edge) string {
 	none := func(contentdb.Edge) string { return "" }
 	if len(edges) == 0 {
@@ -141,7 +141,7 @@ func (a *app) handOf(ctx context.Context, p *build.Project, edges []contentdb.Ed
 	}
 	v, err := a.look(ctx, p, nil, nil)
 	if err != nil {
-		return none // what is wrong with it, a build says
+		return none // a build reports what is wrong with it
 	}
 	return func(e contentdb.Edge) string {
 		find := explain.Input
@@ -202,7 +202,7 @@ func newTree(a *app, edges []contentdb.Edge, d direction) *tree {
 	return t
 }
 
-// tops are the names to begin with: that which was asked for, in the database's words, which no edge leads to.
+// tops returns the first names: the requested one, in the database's form, to which no edge leads.
 func (t *tree) tops(name string) []string {
 	inner := map[string]bool{}
 	for from, kids := range t.kids {
@@ -216,7 +216,7 @@ func (t *tree) tops(name string) []string {
 			tops = append(tops, from)
 		}
 	}
-	if len(tops) == 0 { // a ring, or nothing at all
+	if len(tops) == 0 { // a cycle, or nothing
 		tops = []string{name}
 	}
 	slices.Sort(tops)
@@ -261,10 +261,10 @@ func (t *tree) write(name, indent string) {
 	}
 }
 
-// label is what a branch leads to, for people.
+// label is the target of a branch for display.
 func (b branch) label() string { return oneLine(edgeLabel(b.edges[0], b.to)) }
 
-// edgeLabel is the name of what an edge leads to, which may be a glob.
+// edgeLabel is the name of an edge's target, which may be a glob.
 func edgeLabel(e contentdb.Edge, to string) string {
 	if e.Saw == contentdb.SawGlob {
 		return explain.Glob(to)
@@ -272,7 +272,7 @@ func edgeLabel(e contentdb.Edge, to string) string {
 	return to
 }
 
-// words say how one thing needs another.
+// words describes how one thing needs another.
 func (b branch) words() string {
 	var parts []string
 	for _, e := range b.edges {
@@ -294,7 +294,8 @@ func (b branch) words() string {
 	return strings.Join(parts, ", ")
 }
 
-// dotGraph draws edges for Graphviz: assets as rounded boxes, files as plain names; what was asked for stands out.
+// dotGraph draws edges for Graphviz: assets as rounded boxes, files as plain names; the requested one is
+// highlighted.
 func dotGraph(name string, edges []contentdb.Edge) string {
 	var b strings.Builder
 	b.WriteString(`digraph kiln {
@@ -340,7 +341,7 @@ func dotGraph(name string, edges []contentdb.Edge) string {
 	return b.String()
 }
 
-// dotQuote makes a quoted string of Graphviz's language, in which only the quote is escaped, and a backslash at will.
+// dotQuote quotes a string for Graphviz, where only the quote must be escaped.
 func dotQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
 }

@@ -106,7 +106,7 @@ func (a *app) emitDoctor(r *doctor.Report, sum doctorLine) error {
 	return nil
 }
 
-// Marks before a line: all well, of no concern, look at it, stops a build.
+// Marks before a line: good, unimportant, warning, stops a build.
 const (
 	markGood  = "✓"
 	markNone  = "·"
@@ -162,7 +162,7 @@ var surroundings = []diag.Code{
 	diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed,
 	diag.OutputStranger, diag.CacheFails, diag.FarmFails}
 
-// worstOfContent is the worst that is wrong with source files; a note if nothing is.
+// worstOfContent is the highest severity of problems with source files; a note if there are none.
 func worstOfContent(l diag.List) diag.Severity {
 	worst := diag.Note
 	for _, m := range l {
@@ -187,7 +187,7 @@ func (a *app) verdict(sum doctorLine) string {
 	return a.paint(a.errs, green, "all well")
 }
 
-// tellTools shows what there is and what is needed; a tool that is neither is named in one line with the others.
+// tellTools lists tools that exist or are needed; all others share one line.
 func (a *app) tellTools(tools []doctor.Tool) error {
 	t := a.tableOn(a.out)
 	var absent []string

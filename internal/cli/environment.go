@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/ask/manual"
 )
 
-// withVariables is the command line with a flag for each variable KILN_NAME of the environment, where the command has that flag and it is
-// not given. A list, such as of platforms, is separated by commas.
+// withVariables returns the command line with a flag for each environment variable KILN_NAME, if the command has that
+// flag and it is not set. A list, such as of platforms, is separated by commas.
 func (a *app) withVariables(root *cobra.Command) []string {
 	if len(a.args) > 0 && strings.HasPrefix(a.args[0], "__") { // completion
 		return a.args
@@ -44,7 +44,7 @@ func (a *app) withVariables(root *cobra.Command) []string {
 	return slices.Concat(more, a.args)
 }
 
-// given reports whether a flag is on a command line.
+// given reports whether a command line sets a flag.
 func given(args []string, f *pflag.Flag) bool {
 	for _, arg := range args {
 		name, long := strings.CutPrefix(arg, "--")

@@ -14,14 +14,14 @@ import (
 // The exit codes are a contract.
 const (
 	exitGood        exitCode = 0
-	exitFailed      exitCode = 1 // some asset failed, or a check found something
-	exitWrong       exitCode = 2 // the command line or the project file
-	exitBusy        exitCode = 3 // another kiln has the project
+	exitFailed      exitCode = 1 // an asset failed, or a check found something
+	exitWrong       exitCode = 2 // error in the command line or the project file
+	exitBusy        exitCode = 3 // another kiln uses the project
 	exitInternal    exitCode = 4
 	exitInterrupted exitCode = 130
 )
 
-// exitCode is an error that ends the command without a word: all is said already.
+// exitCode is an error that ends the command without output: everything was reported already.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
@@ -34,12 +34,12 @@ type usageError struct {
 
 func (u *usageError) Error() string { return u.text }
 
-// wrongUsage makes an error of a wrong command line. hint says what to do instead, and may be empty.
+// wrongUsage returns an error of the command line. hint says what to do instead, and may be empty.
 func wrongUsage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
-// brokenError is a mistake in Kiln itself.
+// brokenError is a bug in Kiln.
 type brokenError struct {
 	text  string
 	stack string
@@ -49,7 +49,7 @@ func (b *brokenError) Error() string { return b.text }
 
 func internalError(v any, stack []byte) error { return &brokenError{fmt.Sprint(v), string(stack)} }
 
-// fail tells of an error, if there is something to tell, and gives the exit code.
+// fail reports an error, if necessary, and returns the exit code.
 func (a *app) fail(err error) int {
 	var code exitCode
 	var usage *usageError
@@ -63,7 +63,7 @@ func (a *app) fail(err error) int {
 		a.complain("interrupted", "")
 		return int(exitInterrupted)
 	case pipeClosed(err):
-		return int(exitGood) // who reads it has seen enough
+		return int(exitGood) // the reader closed the pipe
 	case errors.As(err, &usage):
 		a.complain(usage.text, usage.hint)
 		return int(exitWrong)
@@ -77,7 +77,7 @@ func (a *app) fail(err error) int {
 	return a.failWith(diag.Messages(err, codeOf(err)))
 }
 
-// noSuchFile is the file of the command line that is not there, if that is what is wrong.
+// noSuchFile returns the file of the command line that does not exist, if that is the error.
 func (a *app) noSuchFile(err error) string {
 	var path *fs.PathError
 	if !errors.As(err, &path) || !errors.Is(err, fs.ErrNotExist) || path.Op != "open" && path.Op != "stat" {
@@ -91,7 +91,7 @@ func (a *app) noSuchFile(err error) string {
 	return ""
 }
 
-// codeOf is the code for an error that nobody put into words: the disk's fault, or Kiln's.
+// codeOf is the code for an error that is not a message: an error of the disk, or a bug.
 func codeOf(err error) diag.Code {
 	var path *fs.PathError
 	var no syscall.Errno
@@ -101,7 +101,7 @@ func codeOf(err error) diag.Code {
 	return diag.Internal
 }
 
-// failWith tells messages and picks the exit code: that of the worst.
+// failWith shows messages and returns the exit code of the worst.
 func (a *app) failWith(l diag.List) int {
 	a.tell(l)
 	code := exitWrong
@@ -119,7 +119,7 @@ func (a *app) failWith(l diag.List) int {
 	return int(code)
 }
 
-// complain says in a line what is wrong with the call, and in another what to do.
+// complain writes a line about what is wrong with the command line, and a line about what to do.
 func (a *app) complain(text, hint string) {
 	if a.json {
 		a.emit(complaint{"error", text, hint})
@@ -131,14 +131,14 @@ func (a *app) complain(text, hint string) {
 	}
 }
 
-// complaint is an error that is no message about a file, as JSON.
+// complaint is an error that is not a message about a file, as JSON.
 type complaint struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 	Hint string `json:"hint,omitempty"`
 }
 
-// report asks to be told of a mistake in Kiln.
+// report asks the user to report a bug.
 func (a *app) report(b *brokenError) {
 	a.complain("internal error: "+b.text, "this is a bug in Kiln: please report it with what follows")
 	fmt.Fprintf(a.errs, "\nkiln %s, called with: %s\n\n%s", a.cfg.Version.Text(), strings.Join(a.args, " "), b.stack)

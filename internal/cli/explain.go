@@ -38,9 +38,9 @@ many of one code.`,
 	return cmd
 }
 
-// pages are those of all codes.
+// pages returns the pages of all codes.
 func (a *app) pages() ([]codes.Page, error) {
-	text, err := fs.ReadFile(a.cfg.Source, "docs/messages.md") // as source.go embeds it
+	text, err := fs.ReadFile(a.cfg.Source, "docs/messages.md") // source.go embeds it
 	return codes.Parse(string(text)), err
 }
 

@@ -15,10 +15,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// formatted is what a command with --format has to say: it is written to standard output at the end, as one document.
+// formatted collects the messages of a command with --format, which are written to standard output at the end, as one
+// document.
 type formatted struct {
 	format string
-	ready  bool // the command line is right
+	ready  bool // the command line is valid
 	run    formats.Run
 	said   map[string]bool
 }
@@ -42,7 +43,7 @@ func (a *app) checkFormat() error {
 	return nil
 }
 
-// note takes messages in, each once.
+// note adds messages, each once.
 func (f *formatted) note(l diag.List) {
 	if !f.ready {
 		return
@@ -55,7 +56,7 @@ func (f *formatted) note(l diag.List) {
 	}
 }
 
-// built takes a build in. Its messages have an order of their own, whenever they were shown.
+// built adds the messages of a build, which are in a fixed order, whenever they were shown.
 func (f *formatted) built(r *report.Report) {
 	if !f.ready {
 		return
@@ -69,7 +70,7 @@ func (f *formatted) built(r *report.Report) {
 	}
 }
 
-// writeFormatted writes the document, if one is wanted.
+// writeFormatted writes the document, if requested.
 func (a *app) writeFormatted() error {
 	f := &a.formatted
 	if !f.ready {
@@ -83,7 +84,8 @@ func (a *app) writeFormatted() error {
 	return formats.Write(a.out, f.format, &f.run)
 }
 
-// belowRepository is the path of a folder from the top of its working tree of Git on, with slashes, or "".
+// belowRepository is the path of a folder relative to the top of its Git working tree, with slashes, or
+// "".
 func belowRepository(dir string) string {
 	for top := dir; ; {
 		if _, err := os.Stat(filepath.Join(top, ".git")); err == nil {

@@ -23,13 +23,13 @@ type gcFlags struct {
 type gcLine struct {
 	Type       string `json:"type"`
 	DryRun     bool   `json:"dry_run"`
-	Traces     int    `json:"traces"` // that went, or would
+	Traces     int    `json:"traces"` // deleted, or to be deleted
 	Files      int    `json:"files"`
 	Bytes      int64  `json:"bytes"`
 	KeptTraces int    `json:"kept_traces"`
 	KeptFiles  int    `json:"kept_files"`
 	KeptBytes  int64  `json:"kept_bytes"`
-	Unsettled  bool   `json:"unsettled,omitempty"` // the last build was cut short, or kiln.toml changed: no newer trace went
+	Unsettled  bool   `json:"unsettled,omitempty"` // the last build was interrupted, or kiln.toml changed: no newer trace was deleted
 }
 
 func newGCCommand(a *app) *cobra.Command {
@@ -52,7 +52,7 @@ have not been used recently. What the project needs now is always kept: after gc
 	return cmd
 }
 
-// maxDays is a hundred years: more than that a duration cannot hold for long.
+// maxDays is a hundred years: a duration cannot hold much more.
 const maxDays = 36500
 
 func (f *gcFlags) request() (upkeep.GCRequest, error) {
@@ -100,7 +100,7 @@ func (a *app) gc(ctx context.Context, f gcFlags) error {
 	return a.gcCache(p)
 }
 
-// gcCache brings the cache folder below its limit.
+// gcCache shrinks the cache folder to its limit.
 func (a *app) gcCache(p *build.Project) error {
 	c, err := p.CachePlace().Collect()
 	if err != nil {

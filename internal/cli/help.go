@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// prepareHelp makes `kiln help` and --help look the same everywhere: what a command does, an example, its own flags, and
-// those of every command last.
+// prepareHelp makes `kiln help` and --help look the same for all commands: what a command does, an example, its own
+// flags, and those of every command last.
 func (a *app) prepareHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { a.help(c) })
 	root.SetUsageFunc(func(c *cobra.Command) error { a.help(c); return nil })
@@ -89,7 +89,8 @@ func (a *app) help(c *cobra.Command) {
 	}
 }
 
-// section writes a heading with what belongs to it, and nothing if nothing does. A text without a body has no heading.
+// section writes a heading with a body, and nothing if the body is empty. A text without a heading is written as it
+// is.
 func (a *app) section(heading, body string) {
 	body = strings.TrimRight(body, "\n")
 	switch {

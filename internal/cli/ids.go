@@ -119,14 +119,14 @@ func resources(v *view.View) (all []ids.Name, failed map[string]bool, err error)
 	return all, failed, nil
 }
 
-// writeIDs tells what changed, and writes the file, or with --locked fails if it would have to.
+// writeIDs reports what changed, and writes the file, or with --locked fails if it would change.
 func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *ids.File, changes []ids.Change) error {
 	for _, c := range changes {
 		if err := a.tellID(c); err != nil {
 			return err
 		}
 	}
-	state := "as it was"
+	state := "unchanged"
 	switch {
 	case before.Same(f.Format()):
 	case o.locked:
@@ -156,8 +156,8 @@ type idLine struct {
 	Product string   `json:"product"`
 	UUID    string   `json:"uuid"`
 	ID      uint32   `json:"id"`
-	Old     string   `json:"old,omitempty"`  // renamed: the asset's id before
-	From    *uint32  `json:"from,omitempty"` // moved: the number before
+	Old     string   `json:"old,omitempty"`  // renamed: the former id
+	From    *uint32  `json:"from,omitempty"` // moved: the former number
 }
 
 func (a *app) tellID(c ids.Change) error {

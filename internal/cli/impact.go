@@ -41,18 +41,18 @@ type impactJobLine struct {
 	Type     string  `json:"type"`
 	Asset    string  `json:"asset"`
 	Platform string  `json:"platform"`
-	Among    string  `json:"processor,omitempty"` // where the asset has several
-	Steps    int     `json:"steps"`               // 0: it looks at a file itself
+	Among    string  `json:"processor,omitempty"` // if the asset has several
+	Steps    int     `json:"steps"`               // 0: it read a changed file itself
 	Because  string  `json:"because"`
 	Kind     string  `json:"kind"`
-	ByHand   string  `json:"by_hand,omitempty"` // key and place where that is written
-	Seconds  float64 `json:"seconds"`           // that it took last time
+	ByHand   string  `json:"by_hand,omitempty"` // key and place of the dependency
+	Seconds  float64 `json:"seconds"`           // duration of its last run
 }
 
 type impactLine struct {
 	Type     string   `json:"type"`
 	Files    []string `json:"files"`
-	Rules    []string `json:"rules,omitempty"` // files of rules: what they would change is not known
+	Rules    []string `json:"rules,omitempty"` // files of rules: their effect is not known
 	Assets   int      `json:"assets"`
 	Jobs     int      `json:"jobs"`
 	Seconds  float64  `json:"seconds"`
@@ -113,7 +113,7 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	return a.tellImpact(p, v, r, &sum, added)
 }
 
-// tellImpact shows a row for each asset; platforms on which the same happens share it.
+// tellImpact shows a row for each asset; platforms with the same result share it.
 func (a *app) tellImpact(p *build.Project, v *view.View, r *impact.Report, sum *impactLine, added []string) error {
 	type row struct {
 		impact.Job
@@ -166,8 +166,8 @@ func (a *app) tellImpact(p *build.Project, v *view.View, r *impact.Report, sum *
 	return nil
 }
 
-// noSource tells whether a path that lies below no source root is that of no source file at all: outside of the project folder, or what
-// Kiln writes.
+// noSource reports whether a path below no source root cannot be a source file: it is outside of the project folder, or
+// Kiln writes it.
 func noSource(p *build.Project, file string) bool {
 	for _, folder := range []string{"..", p.Output, project.StateFolder} {
 		if strings.HasPrefix(file, folder+"/") {
@@ -177,7 +177,7 @@ func noSource(p *build.Project, file string) bool {
 	return false
 }
 
-// everBuilt tells whether anything is known of any job.
+// everBuilt reports whether any job was built before.
 func everBuilt(v *view.View) bool {
 	for i := range v.Assets {
 		for k := range v.Assets[i].Jobs {
@@ -189,7 +189,7 @@ func everBuilt(v *view.View) bool {
 	return len(v.Assets) == 0
 }
 
-// byHandOf is where it is written that a job depends by hand on what it is concerned by; empty if that is not by hand.
+// byHandOf is the place of the dependency by hand through which a job is concerned; "" if it is not by hand.
 func byHandOf(v *view.View, j impact.Job) string {
 	a := v.Table().ByID(j.Asset)
 	if a == nil {
@@ -207,7 +207,7 @@ func byHandOf(v *view.View, j impact.Job) string {
 	return ""
 }
 
-// becauseText says what a job has to do with the files.
+// becauseText describes how a job depends on the files.
 func becauseText(v *view.View, j impact.Job) string {
 	text := becauseOf(j)
 	if at := byHandOf(v, j); at != "" {

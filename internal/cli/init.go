@@ -49,11 +49,11 @@ type initLine struct {
 	Roots    []string       `json:"roots"`
 	Rules    int            `json:"rules"`
 	Ignored  []string       `json:"ignored"`
-	Atlases  []string       `json:"atlases"` // folders that could be one
+	Atlases  []string       `json:"atlases"` // folders that may be atlases
 	Assets   map[string]int `json:"assets"`  // by processor; none in a dry run
-	Outside  []string       `json:"outside"` // content that lies below no root
+	Outside  []string       `json:"outside"` // content below no root
 	Pointers int            `json:"lfs_pointers"`
-	Copied   map[string]int `json:"copied,omitempty"` // source formats that nothing processes, by extension
+	Copied   map[string]int `json:"copied,omitempty"` // source formats that no processor reads, by extension
 	Text     string         `json:"text,omitempty"`   // in a dry run
 }
 
@@ -106,7 +106,7 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	return a.tellInit(plan, &line)
 }
 
-// tellInit says what was found, what to look at, and what to do next.
+// tellInit shows what was found, what to check, and what to do next.
 func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 	out("wrote %s", a.paint(a.out, bold, l.File))
@@ -154,7 +154,7 @@ func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	return nil
 }
 
-// leftOut says what is ignored, grouped by why.
+// leftOut lists what is ignored, grouped by reason.
 func leftOut(list []setup.Ignore) []string {
 	var order, notes []string
 	by := map[string][]string{}
@@ -173,7 +173,7 @@ func leftOut(list []setup.Ignore) []string {
 	return notes
 }
 
-// tellAssets shows how many assets each processor has, the most first.
+// tellAssets shows how many assets each processor has, the highest number first.
 func (a *app) tellAssets(by map[string]int, roots string) {
 	names := make([]string, 0, len(by))
 	total := 0
@@ -193,7 +193,7 @@ func (a *app) tellAssets(by map[string]int, roots string) {
 	t.write()
 }
 
-// some are the first few of a list.
+// some returns the first n of a list.
 func some(list []string, n int) string {
 	if len(list) <= n {
 		return strings.Join(list, ", ")
@@ -201,7 +201,7 @@ func some(list []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
 }
 
-// shellWord quotes a word for a shell if it needs that.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(s string) string {
 	if strings.ContainsAny(s, " '\"$&;()*?[]<>|\\`!") {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -70,7 +70,7 @@ type inspector struct {
 	jobs jobTable
 }
 
-// inspect finds out what a name is: an asset before a key, before an output, before a source file.
+// inspect finds out what a name means; the order is asset, key, output, source file.
 func (x *inspector) inspect(ctx context.Context, name string) error {
 	if found := x.v.Asset(name); found != nil {
 		av, err := findAsset(ctx, x.p, x.v, name)
@@ -129,7 +129,7 @@ func (x *inspector) names() []string {
 	return names
 }
 
-// part inspects a part of jobs, by the name that is shown for it.
+// part inspects a part of jobs, by its displayed name.
 func (x *inspector) part(name string) (found bool, err error) {
 	x.each(func(av *view.AssetView, j *view.JobView) {
 		if (j.Part != "" || j.Request != "") && j.Name(av.ID) == name {
@@ -139,7 +139,7 @@ func (x *inspector) part(name string) (found bool, err error) {
 	return found, err
 }
 
-// whole shows a job, and tells which parts it has.
+// whole shows a job, and lists its parts.
 func (x *inspector) whole(av *view.AssetView, j *view.JobView) error {
 	if err := x.job(av, j); err != nil || len(j.Parts) == 0 {
 		return err
@@ -181,10 +181,10 @@ func productsOf(j *view.JobView) []engine.Product {
 	return j.Last.Products
 }
 
-// minKey is the least number of digits of a key that are taken for one.
+// minKey is the minimum number of digits of a key.
 const minKey = 4
 
-// key inspects the job whose key begins with some digits.
+// key inspects the job whose key begins with these digits.
 func (x *inspector) key(digits string) (bool, error) {
 	digits = strings.ToLower(digits)
 	if len(digits) < minKey || strings.Trim(digits, "0123456789abcdef") != "" {
@@ -225,8 +225,8 @@ type inspectJobLine struct {
 	State       view.JobState  `json:"state"`
 	Key         string         `json:"key"`
 	Preimage    []partLine     `json:"preimage"`
-	Fingerprint string         `json:"fingerprint"` // of the code as it is now
-	Traces      []traceLine    `json:"traces"`      // the one used last first
+	Fingerprint string         `json:"fingerprint"` // of the current code
+	Traces      []traceLine    `json:"traces"`      // the last used first
 	Sound       *soundLine     `json:"sound,omitempty"`
 }
 
@@ -239,7 +239,7 @@ type traceLine struct {
 	Build        uint64          `json:"build"`
 	Outcome      string          `json:"outcome"`
 	Reason       string          `json:"reason"`
-	RunOn        string          `json:"run_on,omitempty"` // platform whose run did for it as well
+	RunOn        string          `json:"run_on,omitempty"` // platform whose run gave the result
 	Seconds      float64         `json:"seconds"`
 	Cached       bool            `json:"cached,omitempty"` // the result came from the cache
 	Memory       int64           `json:"memory,omitempty"` // peak, bytes
@@ -253,29 +253,31 @@ type sawLine struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`
 	SubID   uint32 `json:"sub_id,omitempty"`
-	Hash    string `json:"hash,omitempty"` // none: it was not there
+	Hash    string `json:"hash,omitempty"` // none: it did not exist
 }
 
 type productLine struct {
-	File       string          `json:"file"`
-	Name       string          `json:"name,omitempty"`
-	SubID      uint32          `json:"sub_id"`
-	Type       string          `json:"product_type"`
-	Size       int64           `json:"size"`
-	Hash       string          `json:"hash"`
-	Blob       string          `json:"blob"`  // the file in the store that has its bytes, relative to the project folder
-	State      string          `json:"state"` // of the file: "good", "missing", "changed"; "old": another trace made what is there; "hidden": it has none
+	File  string `json:"file"`
+	Name  string `json:"name,omitempty"`
+	SubID uint32 `json:"sub_id"`
+	Type  string `json:"product_type"`
+	Size  int64  `json:"size"`
+	Hash  string `json:"hash"`
+	Blob  string `json:"blob"` // the file in the store with its bytes, relative to the project folder
+	// Of the file: "good", "missing", "changed"; "old": the file was made by another trace; "hidden": there is no
+	// file.
+	State      string          `json:"state"`
 	Holds      string          `json:"holds,omitempty"`
 	References []referenceLine `json:"references,omitempty"`
 
-	Facts map[string]string `json:"facts,omitempty"` // what its processor says of it
+	Facts map[string]string `json:"facts,omitempty"` // facts from its processor
 }
 
 type referenceLine struct {
-	Asset    string `json:"asset,omitempty"` // none: there is no such asset now
+	Asset    string `json:"asset,omitempty"` // none: the asset does not exist now
 	UUID     string `json:"uuid"`
 	SubID    uint32 `json:"sub_id"`
-	File     string `json:"file,omitempty"` // none: it is not built
+	File     string `json:"file,omitempty"` // none: it was not built
 	Required bool   `json:"required"`
 }
 
@@ -332,7 +334,7 @@ func (x *inspector) newProductLine(p *engine.Product, platform string, current b
 	return l
 }
 
-// fileOf is the output that a product of an asset is; "" if it is not built.
+// fileOf is the output of an asset's product; "" if it was not built.
 func (x *inspector) fileOf(asset, platform string, subID uint32) string {
 	j := x.jobs[jobAt{asset, platform}]
 	if j == nil {
@@ -346,7 +348,7 @@ func (x *inspector) fileOf(asset, platform string, subID uint32) string {
 	return ""
 }
 
-// look compares an output with what it should be, and tells what it holds.
+// look compares an output with its expected content, and describes what it contains.
 func (x *inspector) look(p *engine.Product) (state, holds string) {
 	file := filepath.Join(x.p.OutputDir(), filepath.FromSlash(p.File))
 	h, err := source.HashFile(file)
@@ -359,7 +361,7 @@ func (x *inspector) look(p *engine.Product) (state, holds string) {
 	return "good", holdsOf(file, p.Size)
 }
 
-// holdsOf says what a file holds, as far as its kind has words for it.
+// holdsOf describes the content of a file, if Kiln can read its format.
 func holdsOf(file string, size int64) string {
 	if !processors.CanDescribe(file) || size > processors.MaxDescribed {
 		return ""
@@ -476,7 +478,7 @@ func (x *inspector) products(products []productLine) {
 	}
 }
 
-// isOutput tells whether some job makes this file, which is below the output folder.
+// isOutput reports whether a job makes this file, which is below the output folder.
 func (x *inspector) isOutput(file string) bool {
 	found := false
 	x.each(func(_ *view.AssetView, j *view.JobView) {
@@ -490,7 +492,7 @@ type inspectOutputLine struct {
 	Asset    string      `json:"asset"`
 	Platform string      `json:"platform"`
 	Key      string      `json:"key"`
-	Build    uint64      `json:"build"` // in which it was made
+	Build    uint64      `json:"build"` // number of the build that made it
 	Product  productLine `json:"product"`
 	NeededBy []string    `json:"needed_by"` // outputs
 }
@@ -544,8 +546,8 @@ type inspectSourceLine struct {
 	Path    string       `json:"path"`
 	File    string       `json:"file"`
 	Size    int64        `json:"size"`
-	Hash    string       `json:"hash,omitempty"`  // none: no job wanted its content
-	Asset   string       `json:"asset,omitempty"` // that it belongs to
+	Hash    string       `json:"hash,omitempty"`  // none: no job read its content
+	Asset   string       `json:"asset,omitempty"` // the asset that it belongs to
 	Readers []readerLine `json:"readers"`
 	Holds   string       `json:"holds,omitempty"`
 }
@@ -556,7 +558,7 @@ type readerLine struct {
 	Kind     string `json:"kind"`
 }
 
-// source shows a source file that is not an asset by itself.
+// source shows a source file that is not an asset itself.
 func (x *inspector) source(path string) error {
 	i, _, _ := x.v.Sources().Find(path)
 	f := x.v.Sources().At(i)

@@ -16,7 +16,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 )
 
-// draw draws the pages of an atlas to PNG files: the first as it was named, further ones with a number.
+// draw writes the pages of an atlas as PNG files: the first with the given name, further ones with a
+// number.
 func (x *inspector) draw(name, file string) error {
 	var tables []string
 	if found := x.v.Asset(name); found != nil {
@@ -54,7 +55,7 @@ func (x *inspector) draw(name, file string) error {
 	return nil
 }
 
-// tablesOf finds the frame tables that an asset has on the first platform that made any.
+// tablesOf returns the frame tables of an asset on the first platform that has any.
 func (x *inspector) tablesOf(name string) (files []string) {
 	x.each(func(av *view.AssetView, j *view.JobView) {
 		if av.ID != name || len(files) > 0 {
@@ -69,7 +70,7 @@ func (x *inspector) tablesOf(name string) (files []string) {
 	return files
 }
 
-// numbered puts a number before the extension, but for the first.
+// numbered inserts a number before the extension, except for the first page.
 func numbered(file string, n int) string {
 	if n == 0 {
 		return file
@@ -112,5 +113,5 @@ func pageImage(data []byte) (*pixel.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Eight, nil // of light there is none: its frames are drawn empty
+	return p.Eight, nil // pages of light have no such form: their frames are drawn empty
 }

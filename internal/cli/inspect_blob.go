@@ -19,21 +19,21 @@ type inspectBlobLine struct {
 	Hash string        `json:"hash"`
 	File string        `json:"file"` // relative to the project folder
 	Size *int64        `json:"size"` // null: there is no such file
-	Of   []blobUseLine `json:"of"`   // the products that it is or was
+	Of   []blobUseLine `json:"of"`   // the products that have or had this content
 }
 
-// blobUseLine is a product that a blob is, or was.
+// blobUseLine is a product that has or had a blob as its content.
 type blobUseLine struct {
 	Asset    string `json:"asset"`
 	Platform string `json:"platform"`
 	Part     string `json:"part,omitempty"`
 	Name     string `json:"name,omitempty"`
-	File     string `json:"file,omitempty"` // the output; none: it has none
+	File     string `json:"file,omitempty"` // the output; none: there is no file
 	Build    uint64 `json:"build"`
-	Current  bool   `json:"current"` // of the trace that was used last
+	Current  bool   `json:"current"` // of the last used trace
 }
 
-// blob shows a blob, which is named by its hash, by the first digits of that, or by its file.
+// blob shows a blob, given by its hash, the first digits of that, or its file.
 func (x *inspector) blob(name string) (found bool, err error) {
 	digits := name
 	if file, ok := strings.CutPrefix(filepath.Join(x.p.Dir, filepath.FromSlash(name)), x.p.CasDir()+string(filepath.Separator)); ok {
@@ -57,7 +57,7 @@ func (x *inspector) blob(name string) (found bool, err error) {
 			}
 		}
 	})
-	if h, err := digest.Parse(digits); err == nil && uses[h] == nil { // of nothing that is known
+	if h, err := digest.Parse(digits); err == nil && uses[h] == nil { // of no known product
 		if _, serr := os.Stat(filepath.Join(x.p.Dir, filepath.FromSlash(x.p.BlobFile(h)))); serr == nil {
 			uses[h] = []blobUseLine{}
 		}

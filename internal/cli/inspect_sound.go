@@ -9,13 +9,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// soundLine is what is known of a sound: of the job's main product.
+// soundLine has the facts of a sound: of the job's main product.
 type soundLine struct {
 	Codec    string        `json:"codec"`
 	Channels int64         `json:"channels"`
 	Rate     int64         `json:"rate"`
 	Frames   int64         `json:"frames"`
-	Loop     []int64       `json:"loop,omitempty"` // first frame, and that after the last one
+	Loop     []int64       `json:"loop,omitempty"` // first frame, and the one after the last
 	LoopKind string        `json:"loop_kind,omitempty"`
 	Markers  int64         `json:"markers"`
 	Stream   bool          `json:"stream"`
@@ -23,17 +23,18 @@ type soundLine struct {
 	Gain     float64       `json:"gain"`               // dB
 }
 
-// loudnessLine is in LUFS, LU and dBTP. What is silent has no loudness and no peak.
+// loudnessLine is in LUFS, LU and dBTP. Silence has no loudness and no peak.
 type loudnessLine struct {
 	Integrated   *float64 `json:"integrated"`
-	Basis        string   `json:"basis"` // of integrated: "integrated", "momentary" of sounds under 0.4 s, "silent"
+	Basis        string   `json:"basis"` // basis of integrated: "integrated", "momentary" for sounds under 0.4 s, "silent"
 	Range        *float64 `json:"range"`
 	TruePeak     *float64 `json:"true_peak"`
 	MomentaryMax *float64 `json:"momentary_max"`
 	ShortTermMax *float64 `json:"short_term_max"`
 }
 
-// soundOf reads the facts of a job's main product; nil if that is no sound, or a tracker module, which has no samples.
+// soundOf reads the facts of a job's main product; nil if that is not a sound, or a tracker module, which has no
+// samples.
 func soundOf(j *view.JobView) *soundLine {
 	for _, p := range productsOf(j) {
 		facts := factsOf(&p)
@@ -66,7 +67,7 @@ func soundOf(j *view.JobView) *soundLine {
 	return nil
 }
 
-// factsOf is what a processor says of a product.
+// factsOf returns the facts of a product.
 func factsOf(p *engine.Product) map[string]string {
 	return maps.Collect(job.Facts(p.Facts))
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
-// keys are those of a watcher on a terminal.
+// keys are the keys of a watcher on a terminal.
 type keys struct {
 	a      *app
 	s      *session.Session
 	teller *watchTeller
-	page   func(context.Context) error // opens the dashboard in the browser; nil: there is none
+	page   func(context.Context) error // opens the dashboard in the browser; nil: there is no dashboard
 	quit   func()                      // ends the watcher
 }
 
-// keysOf reads single keys of the terminal that the command was started on, if there is one and a reader, too. The function
-// that it returns gives the terminal back.
+// keysOf returns single keys of the terminal that the command was started on, if there is one and somebody can see the
+// help. restore restores the terminal.
 func (a *app) keysOf() (in io.Reader, restore func(), ok bool) {
 	f, isFile := a.in.(*os.File)
 	if !isFile || a.json || a.quiet || !isTerminal(f) || !isTerminal(a.errs) || a.getenv("TERM") == "dumb" {
@@ -37,7 +37,7 @@ func (k *keys) help() string {
 	return "r builds again, o opens the dashboard, p shows the problems, q ends it"
 }
 
-// follow does what keys say until there are no more. What builds or prints is done between two builds.
+// follow handles keys until there are no more. What builds or prints runs between two builds.
 func (k *keys) follow(ctx context.Context, in io.Reader) {
 	var b [1]byte
 	for ctx.Err() == nil {

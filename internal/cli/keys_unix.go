@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// singleKeys has a terminal hand over each key at once and show none, until restore is called. Ctrl-C stays an interrupt. Who
-// reads it from the background gets an error, and is not stopped.
+// singleKeys makes a terminal return each key at once without showing it, until restore is called. Ctrl-C stays an
+// interrupt. A background process gets an error when it reads, and is not stopped.
 func singleKeys(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)
@@ -19,7 +19,7 @@ func singleKeys(f *os.File) (restore func(), err error) {
 		return nil, err
 	}
 	if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err != nil || group != unix.Getpgrp() {
-		return nil, syscall.ENOTTY // another program has it
+		return nil, syscall.ENOTTY // another program uses it
 	}
 	signal.Ignore(syscall.SIGTTIN, syscall.SIGTTOU)
 	now := *was

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// singleKeys has a console hand over each key at once and show none, until restore is called. Ctrl-C stays an interrupt.
+// singleKeys makes a console return each key at once without showing it, until restore is called. Ctrl-C stays an
+// interrupt.
 func singleKeys(f *os.File) (restore func(), err error) {
 	h := windows.Handle(f.Fd())
 	var was uint32

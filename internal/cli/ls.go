@@ -60,7 +60,7 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 	return cmd
 }
 
-// only leaves the assets for which conditions hold.
+// only keeps the assets that meet the conditions.
 func only(v *view.View, conditions []string) error {
 	for _, text := range conditions {
 		holds, err := view.Where(text)
@@ -76,12 +76,12 @@ func only(v *view.View, conditions []string) error {
 const patternHelp = `A pattern is an asset's id, a path, a folder (all below it), a glob of ids, @GROUP of kiln.toml or parcel:NAME (the
 assets that it names). A ! before it takes out what it means.`
 
-// addExclude adds a flag for what is taken out of patterns.
+// addExclude adds a flag for patterns to exclude.
 func addExclude(cmd *cobra.Command, exclude *[]string) {
 	cmd.Flags().StringArrayVar(exclude, "exclude", nil, "leave out what `PATTERN` means; may be given several times")
 }
 
-// excluding are patterns of which others are taken out.
+// excluding adds the excluded patterns to a list.
 func excluding(patterns, exclude []string) []string {
 	for _, x := range exclude {
 		patterns = append(patterns, "!"+x)
@@ -89,7 +89,7 @@ func excluding(patterns, exclude []string) []string {
 	return patterns
 }
 
-// emitAssets writes the lines of many assets at a time: a call of the system for each is half of what the listing costs.
+// emitAssets writes the lines of many assets at once: a system call for each would be half of the time of the listing.
 func (a *app) emitAssets(v *view.View) error {
 	w := bufio.NewWriterSize(a.out, 64<<10)
 	enc := json.NewEncoder(w)
@@ -169,9 +169,9 @@ type assetPlatformLine struct {
 	State     view.JobState `json:"state"`
 	Products  int           `json:"products"`
 	Bytes     int64         `json:"bytes"`
-	LastGood  bool          `json:"last_good,omitempty"` // the products are those of before it failed
+	LastGood  bool          `json:"last_good,omitempty"` // the products are those of its last good build
 
-	place string // for people
+	place string // for display
 }
 
 func newAssetLine(v *view.AssetView) assetLine {
@@ -197,7 +197,7 @@ func newAssetLine(v *view.AssetView) assetLine {
 	return l
 }
 
-// processors are the names of all that process the asset.
+// processors returns the names of the asset's processors.
 func (l *assetLine) processors() string {
 	var names []string
 	for _, p := range l.Platforms {
@@ -208,7 +208,7 @@ func (l *assetLine) processors() string {
 	return strings.Join(names, ", ")
 }
 
-// platformNames are those it is built for; "all" if these are as many as there are.
+// platformNames returns the platforms of the asset; "all" if it has all of them.
 func (l *assetLine) platformNames(of int) string {
 	var names []string
 	for _, p := range l.Platforms {
@@ -222,7 +222,7 @@ func (l *assetLine) platformNames(of int) string {
 	return strings.Join(names, ", ")
 }
 
-// stateText says all that is to be said of the states in a table.
+// stateText is the text about its states in a table.
 func (l *assetLine) stateText() string {
 	text := l.statesText()
 	if slices.ContainsFunc(l.Platforms, func(p assetPlatformLine) bool { return p.LastGood }) {
@@ -231,7 +231,7 @@ func (l *assetLine) stateText() string {
 	return text
 }
 
-// statesText is the state, or each with its platforms if they differ, the worst first.
+// statesText is the state, or each state with its platforms if they differ, the worst first.
 func (l *assetLine) statesText() string {
 	on := map[view.JobState][]string{}
 	for _, p := range l.Platforms {

@@ -98,14 +98,14 @@ type mvLine struct {
 	Type     string        `json:"type"`
 	From     string        `json:"from"`
 	To       string        `json:"to"`
-	Assets   int           `json:"assets"` // that moved
-	Files    int           `json:"files"`  // of rules that were edited
+	Assets   int           `json:"assets"` // assets that moved
+	Files    int           `json:"files"`  // files of rules that were edited
 	Pinned   int           `json:"pinned"` // assets that got a rule
 	DryRun   bool          `json:"dry_run,omitempty"`
 	Mentions []mentionLine `json:"mentions"`
 }
 
-// mentionLine is a place that names the old path.
+// mentionLine is a place with the old path.
 type mentionLine struct {
 	diag.Pos
 	Old       string `json:"old"`

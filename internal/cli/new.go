@@ -15,7 +15,7 @@ import (
 
 type newLine struct {
 	Type      string   `json:"type"`
-	Processor string   `json:"processor"` // "": none, but Kiln's packages
+	Processor string   `json:"processor"` // "": none, only Kiln's packages
 	Language  string   `json:"language"`
 	DryRun    bool     `json:"dry_run,omitempty"`
 	Files     []string `json:"files"`

@@ -19,14 +19,15 @@ import (
 // compiled. `new` writes the source of this very kiln.
 var alone = []string{"init", "new", "help", "completion", "version", "clean", written.Command, cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
-// Commands that run until they are ended: with them, an own kiln whose source is edited is compiled, and started again.
+// Commands that run until they are ended: during them, an own kiln whose source is edited is compiled, and started
+// again.
 var lasting = []string{"watch", "serve"}
 
-// errOwnChanged ends a command whose kiln is to be started again.
+// errOwnChanged ends a command whose kiln must be started again.
 var errOwnChanged = errors.New("the project's own kiln changed")
 
-// handOver has the project's own kiln do what is asked for. ok is false if there is none, or if this is it: then the context that it gives
-// ends when that kiln has to be started again.
+// handOver runs the command in the project's own kiln. ok is false if there is none, or if this is it: then the
+// returned context ends when that kiln must be started again.
 func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Context, exit int, ok bool) {
 	f, err := a.known(root)
 	if err != nil || len(f.Args()) == 0 || slices.Contains(alone, f.Arg(0)) {
@@ -34,7 +35,7 @@ func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Cont
 	}
 	a.dir, _ = f.GetString("directory")
 	if sets, _ := f.GetStringArray("set"); a.takeSets(sets) != nil {
-		return ctx, 0, false // the command says so
+		return ctx, 0, false // the command reports it
 	}
 	dir, err := project.Find(a.dir)
 	if err != nil {
@@ -56,8 +57,8 @@ func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Cont
 	return ctx, a.become(ctx, k), true
 }
 
-// become runs the project's own kiln in place of this one. Another kiln may remove a program between the two steps, but hardly again and
-// again.
+// become runs the project's own kiln in place of this one. Another kiln may delete the program just before, but hardly
+// several times.
 func (a *app) become(ctx context.Context, k *own.Kiln) int {
 	for try := 1; ; try++ {
 		program, err := k.Program(ctx, func() { a.tellCompiling(k) })
@@ -83,8 +84,8 @@ func (a *app) tellCompiling(k *own.Kiln) {
 	}
 }
 
-// follow looks every now and then whether the source of this kiln was edited. If it was, and compiles, the context ends and a.next is set;
-// if it does not compile, that is told, and this one goes on.
+// follow checks regularly whether the source of this kiln was edited. If it was, and compiles, the context ends and
+// a.next is set; if it does not compile, that is reported, and this kiln continues.
 func (a *app) follow(ctx context.Context, k *own.Kiln) context.Context {
 	this, err := os.Executable()
 	if err != nil {
@@ -129,7 +130,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// startAgain runs the kiln that the project has now in place of this one, once this one has put everything away.
+// startAgain runs the project's current kiln in place of this one, after the command has ended.
 func (a *app) startAgain(ctx context.Context) int {
 	if !a.quiet && !a.json {
 		fmt.Fprintln(a.errs, "the project's own kiln changed: starting again with it")

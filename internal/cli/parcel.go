@@ -74,7 +74,7 @@ func newParcelCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// damagedParcel puts into words what is wrong with a parcel.
+// damagedParcel describes what is wrong with a parcel.
 func damagedParcel(path string, err error) error {
 	var pathErr *os.PathError
 	if errors.As(err, &pathErr) {
@@ -112,15 +112,15 @@ type resourceLine struct {
 	ID       uint32   `json:"id"`
 	UUID     string   `json:"uuid"`
 	SubID    uint32   `json:"sub_id"`
-	Name     string   `json:"name"` // empty: it has none
+	Name     string   `json:"name"` // empty if it has no name
 	Kind     string   `json:"product_type"`
 	Size     int64    `json:"size"`
-	Offset   int64    `json:"offset"` // of what is stored, in the file
+	Offset   int64    `json:"offset"` // of the stored bytes, in the file
 	Stored   int64    `json:"stored"`
 	Codec    string   `json:"codec"` // "none", "zstd", "zstd-dictionary"
 	Align    int      `json:"align"` // bytes
 	Hash     string   `json:"hash"`
-	SameAs   *uint32  `json:"same_as"` // the first resource that lies in the same place; null: there is none before it
+	SameAs   *uint32  `json:"same_as"` // the first resource at the same position; null: this is the first
 	Required []uint32 `json:"required"`
 	Optional []uint32 `json:"optional"`
 
@@ -254,7 +254,8 @@ func (a *app) verifyParcels(paths []string, by string) error {
 	return exitFailed
 }
 
-// extract writes resources below dir, under their names, or their ids if they have none. A name that would lead out of dir is refused.
+// extract writes resources below dir, under their names, or their ids if they have none. A name that leads out of dir
+// is refused.
 func (a *app) extract(path string, which []string, dir string) error {
 	return withParcel(path, func(p *kilnrt.Parcel) error {
 		done := map[string]bool{}
@@ -272,7 +273,8 @@ func (a *app) extract(path string, which []string, dir string) error {
 				name = id
 			}
 			file := filepath.FromSlash(name)
-			if strings.HasSuffix(name, "/") { // a folder's main product: its others are sprites/ui/#page-1, so the name without the slash is a folder here
+			// Main product of a folder: the others are sprites/ui/#page-1, so the name without the slash is a folder here.
+			if strings.HasSuffix(name, "/") {
 				file += "#"
 			}
 			if !filepath.IsLocal(file) {
@@ -291,7 +293,7 @@ func (a *app) extract(path string, which []string, dir string) error {
 	})
 }
 
-// extractTo writes a resource, and removes the file again if it is not whole.
+// extractTo writes a resource, and removes an incomplete file again.
 func extractTo(file string, r *kilnrt.Resource) (err error) {
 	content, err := r.Reader()
 	if err != nil {

@@ -57,7 +57,7 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	if f.write && slices.Contains(files, "") {
 		return wrongUsage(`give the parcel a key in kiln.toml: order = "level1.order"`, "--write needs to know where")
 	}
-	if f.write { // nobody else reads and writes these files meanwhile
+	if f.write { // no other process may write these files meanwhile
 		if err := a.lock(ctx, p, false); err != nil {
 			return err
 		}
@@ -87,15 +87,16 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	return nil
 }
 
-// ordering is what orders are made of.
+// ordering is the input of orders.
 type ordering struct {
 	orderFlags
 	all     []contentdb.Resource
-	lost    map[string]bool // assets of which it is not known now what they make
+	lost    map[string]bool // assets whose products are not known now
 	reports [][]used.Key
 }
 
-// orderFiles are the orders of some parcels, or of all that have one. That of a parcel without is "".
+// orderFiles returns the order files of the named parcels, or of all that have one; "" for a parcel
+// without.
 func orderFiles(p *project.Project, names []string) ([]string, error) {
 	var files, all []string
 	for i := range p.Parcels {
@@ -117,7 +118,7 @@ func orderFiles(p *project.Project, names []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// noParcel says which parcels there are.
+// noParcel is an error that lists the parcels.
 func noParcel(name string, all []string) error {
 	hint := diag.DidYouMean(name, all)
 	switch {
@@ -129,14 +130,15 @@ func noParcel(name string, all []string) error {
 	return diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no parcel %q", name).WithHint("%s", hint)
 }
 
-// hasOrder tells whether a parcel, declared or made of some that are split, has an order; of those without one, whether it was asked for by
-// name.
+// hasOrder reports whether a parcel, declared or made for split ones, has this order file. Parcels without an order
+// must be in names.
 func hasOrder(p *project.Project, parcel, file string, names []string) bool {
 	x := ship.Declared(p, parcel)
 	return x != nil && x.Order == file && (file != "" || slices.Contains(names, x.Name))
 }
 
-// reports are what games loaded, each piece in order: on this machine, by platform, and what is given.
+// reports returns what games loaded, each piece in order: from this machine, by platform, and from the
+// given files.
 func (a *app) reports(p *build.Project, from []string) ([][]used.Key, error) {
 	platforms := a.platforms
 	if len(platforms) == 0 {
@@ -179,7 +181,7 @@ type orderLine struct {
 	Written bool   `json:"written"`
 }
 
-// order brings one file up to date.
+// order updates one file.
 func (a *app) order(p *build.Project, file string, in func(parcel string) bool, o *ordering) error {
 	l, before := &loadorder.List{}, []byte(nil)
 	if file != "" && !o.anew {
@@ -210,7 +212,7 @@ func (a *app) order(p *build.Project, file string, in func(parcel string) bool, 
 	for _, keys := range o.reports {
 		loaded := make([]string, 0, len(keys))
 		for _, k := range keys {
-			loaded = append(loaded, names[k]) // "" of what is in other parcels: passed over
+			loaded = append(loaded, names[k]) // "" for resources in other parcels: skipped
 		}
 		l.Merge(loaded)
 	}

@@ -59,7 +59,7 @@ project's parcels as they are, or in a second release. What a patch really has i
 	return cmd
 }
 
-// parcelsNow takes down the project's parcels.
+// parcelsNow returns the manifest of the project's current parcels.
 func (a *app) parcelsNow(p *build.Project) (*release.Manifest, error) {
 	platforms := a.platforms
 	if len(platforms) == 0 {
@@ -100,7 +100,7 @@ func (a *app) writeRelease(name, out string) error {
 	return disk.Save(out, m.Format())
 }
 
-// readRelease reads a manifest, with the parcels of the platforms that are asked for.
+// readRelease reads a manifest, with the parcels of the requested platforms.
 func (a *app) readRelease(file string) (*release.Manifest, error) {
 	m, err := release.Load(file)
 	if err == nil {
@@ -114,7 +114,7 @@ type sinceLine struct {
 	Platform string `json:"platform"`
 	Parcel   string `json:"parcel"`
 	Change   string `json:"change"`
-	Name     string `json:"name,omitempty"` // "": of the parcel itself
+	Name     string `json:"name,omitempty"` // "": the parcel itself
 	OldName  string `json:"old_name,omitempty"`
 	OldSize  int64  `json:"old_size"`
 	NewSize  int64  `json:"new_size"`
@@ -124,7 +124,7 @@ type sinceLine struct {
 type sinceSummary struct {
 	Type    string `json:"type"` // "release_summary"
 	Release string `json:"release"`
-	Parcels int    `json:"parcels"` // that are other
+	Parcels int    `json:"parcels"` // changed ones
 	Added   int    `json:"added"`   // resources
 	Removed int    `json:"removed"`
 	Changed int    `json:"changed"`
@@ -186,7 +186,7 @@ func orUnnamed(name string) string {
 	return name
 }
 
-// sinceRow tells of a parcel, or of a resource in it.
+// sinceRow writes the row of a parcel, or of a resource in it.
 func (a *app) sinceRow(t *table, l *sinceLine) error {
 	if a.json {
 		return a.emit(l)

@@ -128,7 +128,7 @@ func (a *app) tellDigest(path, out string) error {
 	})
 }
 
-// publicKey reads a public key: a file, or the key itself. nil: the text is empty.
+// publicKey reads a public key: a file, or the key itself. It returns nil for an empty text.
 func publicKey(text string) (*kilnrt.PublicKey, error) {
 	if text == "" {
 		return nil, nil
@@ -147,7 +147,7 @@ func publicKey(text string) (*kilnrt.PublicKey, error) {
 	return &k, nil
 }
 
-// signedBy holds a parcel to a key, if there is one.
+// signedBy checks a parcel's signature, if there is a key.
 func signedBy(path string, p *kilnrt.Parcel, k *kilnrt.PublicKey) error {
 	if k == nil {
 		return nil

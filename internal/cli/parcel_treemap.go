@@ -51,10 +51,11 @@ func drawParcel(path, out string) error {
 	})
 }
 
-// parcelTree is the bytes of a parcel by the names of what they are of. Content that several resources share is the first one's.
+// parcelTree is the sizes of a parcel's contents by name. Content that several resources share belongs to the first
+// one.
 func parcelTree(p *kilnrt.Parcel) (treemap.Node, error) {
 	root := treemap.Node{Children: []treemap.Node{}}
-	first := map[int64]string{} // by offset
+	first := map[int64]string{} // name by offset
 	h := p.Header()
 	left := h.End - h.Waste
 	for i := range p.Len() {

@@ -53,7 +53,8 @@ func newProcessorsCommand(a *app) *cobra.Command {
 	}
 }
 
-// knownProcessors are those of the project; without a project, or with one that cannot be read, Kiln's own.
+// knownProcessors returns the processors of the project; without a project, or with one that cannot be
+// read, the built-in ones.
 func (a *app) knownProcessors() ([]processor.Info, *build.Project, diag.List) {
 	p, err := a.open()
 	if err == nil {
@@ -142,7 +143,8 @@ func clashes(p *build.Project) []asset.Clash {
 	return p.Clashes()
 }
 
-// emitProcessors writes a line for each processor, and one for each extension that two claim.
+// emitProcessors writes a line for each processor, and one for each extension that two processors
+// claim.
 func (a *app) emitProcessors(infos []processor.Info, p *build.Project) error {
 	here := map[string]bool{}
 	for _, info := range infos {
@@ -164,7 +166,7 @@ func (a *app) emitProcessors(infos []processor.Info, p *build.Project) error {
 type clashLine struct {
 	Type      string `json:"type"`
 	Extension string `json:"extension"`
-	First     string `json:"first"` // has the files
+	First     string `json:"first"` // the one that gets the files
 	Second    string `json:"second"`
 }
 
@@ -183,7 +185,7 @@ func extensionsText(info processor.Info) string {
 	return s
 }
 
-// codeTexts say what stands for the code of a processor of a team's own kiln.
+// codeTexts describe how the code of a processor of a team's own kiln is fingerprinted.
 var codeTexts = map[fingerprint.Way]string{
 	fingerprint.Source:  "its source, which it carries: an edit of it builds its assets again",
 	fingerprint.Module:  "its module's version: another one builds its assets again",
@@ -237,7 +239,7 @@ func (a *app) describeProcessor(info processor.Info, p *build.Project) error {
 	return t.write()
 }
 
-// allowedText says which values a setting takes.
+// allowedText lists the values of a setting.
 func allowedText(s settings.Setting) string {
 	switch {
 	case len(s.Values) > 0:
@@ -258,7 +260,7 @@ type processorLine struct {
 	Version    int                `json:"version"`
 	Summary    string             `json:"summary"`
 	Folder     bool               `json:"folder"`
-	Own        bool               `json:"own"`    // of the project file
+	Own        bool               `json:"own"`    // declared in the project file
 	Origin     string             `json:"origin"` // "kiln", "team" or "project"
 	Code       fingerprint.Way    `json:"code,omitempty"`
 	Extensions []string           `json:"extensions"`

@@ -14,16 +14,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Progress waits so long before it shows anything, and then between two pictures or two plain lines.
+// How long progress waits before it shows anything, and then between two updates or two plain lines.
 const (
 	progressDelay  = 200 * time.Millisecond
 	progressFrame  = 100 * time.Millisecond
 	progressLine   = 10 * time.Second
-	progressWindow = 10 * time.Second // over which the rate is taken
+	progressWindow = 10 * time.Second // period over which the rate is measured
 )
 
-// progress shows what is being built: on a terminal a few lines that are drawn again and again and leave nothing
-// behind, elsewhere a plain line now and then.
+// progress shows what is being built: on a terminal a few lines that are redrawn and removed at the end,
+// elsewhere a plain line now and then.
 type progress struct {
 	w       io.Writer
 	fancy   bool
@@ -33,15 +33,15 @@ type progress struct {
 	quit    chan struct{}
 	over    sync.WaitGroup
 
-	screen sync.Mutex // what is written, and drawn
+	screen sync.Mutex // guards the stream and drawn
 	drawn  int        // lines on the screen
 
-	mu      sync.Mutex // all below
+	mu      sync.Mutex // guards all fields below
 	start   time.Time
 	planned int
 	done    int
 	failed  int
-	jobs    []*shownJob // in the order they began
+	jobs    []*shownJob // in the order in which they began
 	samples []sample
 }
 
@@ -53,7 +53,7 @@ type shownJob struct {
 	at    string // what it does on another machine; "": it is here
 }
 
-// sample is how many jobs were done at a time.
+// sample is the number of finished jobs at a time.
 type sample struct {
 	at   time.Time
 	done int
@@ -75,13 +75,13 @@ func (a *app) newProgress(workers int) *progress {
 	return p
 }
 
-// screenSize is what fits on a terminal.
+// screenSize is the size of a terminal.
 func screenSize(w io.Writer) (columns, rows int) {
 	if e, ok := w.(*elsewhere); ok {
 		return e.screen.Columns, e.screen.Rows
 	}
 	if f, ok := w.(*os.File); ok {
-		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 { // a terminal that was told no size has none
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 { // some terminals have no size
 			return columns, rows
 		}
 	}
@@ -124,7 +124,7 @@ func (p *progress) tick(now time.Time) {
 	}
 }
 
-// above has something written that stays: what is drawn goes, and is drawn again below it.
+// above writes permanent output: it removes what is drawn, and draws it again below.
 func (p *progress) above(write func() error) error {
 	p.screen.Lock()
 	defer p.screen.Unlock()
@@ -134,13 +134,13 @@ func (p *progress) above(write func() error) error {
 	return write()
 }
 
-// stop ends the show and removes what is left of it on the screen.
+// stop ends the display and removes it from the screen.
 func (p *progress) stop() {
 	close(p.quit)
 	p.over.Wait()
 }
 
-// redraw is what to write so that these lines stand where the last ones stood: one string, so that nothing flickers.
+// redraw returns the output that replaces the drawn lines: one string, to avoid flickering.
 func (p *progress) redraw(lines []string) string {
 	var b strings.Builder
 	if p.drawn > 0 {
@@ -156,13 +156,13 @@ func (p *progress) redraw(lines []string) string {
 	return b.String()
 }
 
-// headline is how far the build is, in one line: `12 of 340 done, 1 failed, 34/s, about 9 s left; sky.png [pc] for 14 s`; ""
-// if nothing runs. What runs since the line before is named, so that people see what a build hangs on.
+// headline is the progress in one line: `12 of 340 done, 1 failed, 34/s, about 9 s left; sky.png [pc] for 14 s`; "" if
+// nothing runs. It names a job that has run since the last line, so that users see what takes long.
 func (p *progress) headline(now time.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.head(now)
-	for _, j := range p.jobs { // the one that began first comes first
+	for _, j := range p.jobs { // in the order in which they began
 		if took := now.Sub(j.began); j.waits == 0 && took >= progressLine {
 			return s + fmt.Sprintf("; %s for %s", j.name, leftText(took))
 		}
@@ -189,7 +189,7 @@ func (p *progress) head(now time.Time) string {
 		s += fmt.Sprintf(", %.1f/s", rate)
 	}
 	if p.done >= p.planned && len(p.jobs) == 0 {
-		return s + "; writing the results" // or else the last line stands there for seconds, and nothing says why
+		return s + "; writing the results" // otherwise the last line would stay for seconds without a reason
 	}
 	if left := p.planned - p.done; rate > 0 && left > 0 && now.Sub(p.start) > 2*time.Second {
 		s += ", about " + leftText(time.Duration(float64(left)/rate*float64(time.Second))) + " left"
@@ -197,7 +197,7 @@ func (p *progress) head(now time.Time) string {
 	return s
 }
 
-// leftText is a guess for people, no finer than it deserves.
+// leftText is a rounded estimate for display.
 func leftText(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", max(1, int(d.Seconds())))
@@ -205,7 +205,7 @@ func leftText(d time.Duration) string {
 	return secondsText(d.Seconds())
 }
 
-// rate is how many jobs are done a second, of late.
+// rate is the recent number of jobs a second.
 func (p *progress) rate(now time.Time) float64 {
 	p.samples = append(p.samples, sample{now, p.done})
 	for len(p.samples) > 1 && now.Sub(p.samples[1].at) >= progressWindow {
@@ -218,7 +218,7 @@ func (p *progress) rate(now time.Time) float64 {
 	return 0
 }
 
-// picture draws the lines for a terminal of so many columns and rows.
+// picture returns the lines for a terminal of this size.
 func (p *progress) picture(now time.Time, columns, rows int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +227,7 @@ func (p *progress) picture(now time.Time, columns, rows int) []string {
 		return nil
 	}
 	lines := []string{cut(head, columns-1)}
-	if columns >= barWidth+8 { // a line that wraps would count as one, and stay
+	if columns >= barWidth+8 { // a line that wraps would be counted as one, and not be removed
 		lines[0] = p.bar() + cut(head, columns-barWidth-2)
 	}
 	room := max(rows-3, 0)
@@ -257,11 +257,11 @@ func (p *progress) picture(now time.Time, columns, rows int) []string {
 	return lines
 }
 
-// maxWaiting is how many lines suspended jobs get: those that run are of more interest.
+// maxWaiting is how many lines suspended jobs get: running ones are more important.
 const maxWaiting = 3
 
 func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
-	took := fmt.Sprintf("%6.1f s  ", max(0, now.Sub(j.began).Seconds())) // it may have begun after the frame's tick
+	took := fmt.Sprintf("%6.1f s  ", max(0, now.Sub(j.began).Seconds())) // it may have begun after the tick of this update
 	if now.Sub(j.began) >= time.Minute {
 		took = fmt.Sprintf("%8s  ", now.Sub(j.began).Truncate(time.Second))
 	}
@@ -275,7 +275,7 @@ func (p *progress) jobLine(j *shownJob, now time.Time, columns int) string {
 	return p.paint(dim, took) + cut(name, columns-len(took))
 }
 
-// shortName is a job's name without the folders that its asset lies in. A folder that is the asset stays, with its slash.
+// shortName is a job's name without the folders of its asset. A folder asset stays, with its slash.
 func shortName(job string) string {
 	asset, _, _ := strings.Cut(job, " ▸ ")
 	if i := strings.LastIndex(asset, " ["); i >= 0 {
@@ -294,7 +294,7 @@ func (p *progress) bar() string {
 	return p.paint(green, strings.Repeat("━", full)) + p.paint(dim, strings.Repeat("─", barWidth-full)) + "  "
 }
 
-// cut shortens a text to so many cells of a terminal.
+// cut shortens a text to a number of terminal cells.
 func cut(s string, columns int) string {
 	if textWidth(s) <= columns {
 		return s

@@ -20,7 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
-// defaultLimit is how many rows a query shows to people unless they say.
+// defaultLimit is how many rows a query shows by default.
 const defaultLimit = 1000
 
 func newQueryCommand(a *app) *cobra.Command {
@@ -78,7 +78,7 @@ func (a *app) completeQuery(cmd *cobra.Command, args []string, toComplete string
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// isSQL tells a statement from the name of a question, which has no white space in it.
+// isSQL distinguishes a statement from the name of a question, which has no white space.
 func isSQL(s string) bool { return strings.ContainsAny(s, " \t\r\n(") }
 
 func (a *app) query(ctx context.Context, args []string, inSQL bool, limit int) error {
@@ -188,7 +188,7 @@ func (a *app) listRows(res *contentdb.Result) error {
 	return t.write()
 }
 
-// isNumbers reports whether a column holds nothing but numbers.
+// isNumbers reports whether a column contains only numbers.
 func isNumbers(res *contentdb.Result, column int) bool {
 	any := false
 	for _, row := range res.Rows {
@@ -218,8 +218,8 @@ func valueText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// numberText is a number to six digits, without an exponent unless it is out of all proportion: nobody reads 5.3e-05 in a
-// column of seconds.
+// numberText is a number with six digits. It has no exponent unless it is extremely large or small, because 5.3e-05 is
+// hard to read in a column of seconds.
 func numberText(v float64) string {
 	s := strconv.FormatFloat(v, 'g', 6, 64)
 	switch a := math.Abs(v); {

@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
-// needsRebuild is the question that the content database cannot answer, as it knows the last build only: this compares the files as they are
-// now. The columns are those of the database's answer.
+// needsRebuild answers the question that the content database cannot answer, because it only knows the last build: it
+// compares the current files. The columns are those of the database's answer.
 func (a *app) needsRebuild(ctx context.Context, name string) (*contentdb.Result, error) {
 	v, av, err := a.lookAt(ctx, name)
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
-// While kiln watch runs, it does what some other commands are asked for: it has at hand what they would have to read, and need not wait for
-// itself. What they print, and their exit codes, are the same.
+// While kiln watch runs, it runs some other commands for their callers: it has in memory what they would have to read,
+// and does not block itself. Their output and exit codes are the same.
 
-// relayed are those commands.
+// relayed are these commands.
 var relayed = []string{"build", "impact", "ls", "settings", "why"}
 
-// relay has a command done by the kiln that watches the project, if there is one, or else by this one.
+// relay runs a command in the kiln that watches the project, if there is one, or else in this one.
 func (a *app) relay(cmd *cobra.Command) {
 	alone := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func (a *app) relay(cmd *cobra.Command) {
 	}
 }
 
-// askWatcher is false if the command is to be done by this process.
+// askWatcher returns false if this process has to run the command.
 func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
 	for _, own := range []string{"changed", "changed-from", "trace"} { // these name files, or standard input
 		if f := cmd.Flags().Lookup(own); f != nil && f.Changed {
@@ -74,7 +74,7 @@ func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
 	return exit, ok
 }
 
-// identity tells this program from any other kiln, and from itself before it was compiled anew.
+// identity distinguishes this program from any other kiln, and from an earlier version of itself.
 func (c *Config) identity() string {
 	h := sha256.New()
 	fmt.Fprintln(h, c.Version.Identity())
@@ -93,7 +93,7 @@ func (c *Config) identity() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// answerOthers does what other kilns ask for, until stop is called.
+// answerOthers runs commands of other kilns until stop is called.
 func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 	dir, err := s.Project().StateDir()
 	if err != nil {
@@ -115,14 +115,14 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 	}
 	leave := s.Follow(func(e session.Event) {
 		switch e.(type) {
-		case session.Planned, session.Ended: // the state folder is there
+		case session.Planned, session.Ended: // the state folder exists
 			server.Stay()
 		}
 	})
 	return func() { leave(); server.Close() }, nil
 }
 
-// answer does what another kiln asks for.
+// answer runs a command of another kiln.
 func (a *app) answer(ctx context.Context, t *session.Turn, c *relay.Call, out, errs io.Writer) (exit int) {
 	b := &app{
 		cfg: a.cfg, args: c.Args, in: bytes.NewReader(nil), out: &elsewhere{out, c.Out}, errs: &elsewhere{errs, c.Errors},
@@ -142,7 +142,7 @@ type elsewhere struct {
 	screen relay.Screen
 }
 
-// screenOf tells what a stream is shown on.
+// screenOf describes where a stream is displayed.
 func screenOf(w io.Writer) relay.Screen {
 	f, ok := w.(*os.File)
 	if !ok || !isTerminal(f) || !enableEscapes(f) {
@@ -152,7 +152,7 @@ func screenOf(w io.Writer) relay.Screen {
 	return relay.Screen{Terminal: true, Columns: columns, Rows: rows}
 }
 
-// mayRelay refuses what is not done for others.
+// mayRelay returns an error for a command that is not run for others.
 func (a *app) mayRelay(cmd *cobra.Command) error {
 	if a.turn != nil && !slices.Contains(relayed, cmd.Name()) {
 		return wrongUsage("", "kiln %s is not done for others", cmd.Name())

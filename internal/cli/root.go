@@ -124,7 +124,7 @@ func (a *app) checkFlags() error {
 	return a.takeSets(a.sets)
 }
 
-// takeSets reads what is given to variables.
+// takeSets reads the values of --set.
 func (a *app) takeSets(sets []string) error {
 	a.cfg.Set = nil
 	for _, s := range sets {
@@ -140,7 +140,7 @@ func (a *app) takeSets(sets []string) error {
 	return nil
 }
 
-// onlyKnownCommands refuses a first word that is no command of its parent, and says which was probably meant.
+// onlyKnownCommands returns an error if the first word is not a subcommand, with a suggestion.
 func (a *app) onlyKnownCommands(parent *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func commandLike(parent *cobra.Command, word string) string {
 	return ""
 }
 
-// flagError puts a wrong flag into words. If the command itself is unknown, so are its flags: then that is the mistake.
+// flagError is the message for a wrong flag. If the command itself is unknown, that is the error.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
 		if words := a.words(cmd); len(words) > 0 {
@@ -198,13 +198,13 @@ func (a *app) flagError(cmd *cobra.Command, err error) error {
 	return wrongUsage(hint, "%v", err)
 }
 
-// words are the arguments that are no flags, as far as flags are known.
+// words returns the arguments that are not flags, as far as flags are known.
 func (a *app) words(root *cobra.Command) []string {
 	f, _ := a.known(root)
 	return f.Args()
 }
 
-// known reads the flags that every command has, and passes over others. The error says that help is asked for.
+// known reads the flags that every command has, and skips others. The error says that help is requested.
 func (a *app) known(root *cobra.Command) (*pflag.FlagSet, error) {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true
@@ -221,7 +221,7 @@ func (a *app) known(root *cobra.Command) (*pflag.FlagSet, error) {
 	return f, f.Parse(a.args)
 }
 
-// exactly wants so many arguments, named as in the usage line.
+// exactly requires these arguments, named as in the usage line.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -234,7 +234,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// atMost wants no more than so many arguments.
+// atMost allows at most n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -244,7 +244,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// atLeastOne wants one argument or more.
+// atLeastOne requires one argument or more.
 func atLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

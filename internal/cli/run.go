@@ -37,7 +37,7 @@ its own. Its exit code is that of this command. If something fails, the game is 
 	return cmd
 }
 
-// runGame builds, and starts the game if that went well.
+// runGame builds, and starts the game if the build succeeded.
 func (a *app) runGame(ctx context.Context, anyway bool, args []string) error {
 	p, err := a.open()
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *app) runGame(ctx context.Context, anyway bool, args []string) error {
 	return exitCode(g.Exit())
 }
 
-// gameStart is what the game is started with. With --json, standard output is for JSON alone.
+// gameStart returns how to start the game. With --json, standard output is only for JSON.
 func (a *app) gameStart(dir string, r project.Run, args []string) *game.Start {
 	s := &game.Start{Dir: dir, Run: r, Args: args, In: a.in, Out: a.out, Errs: a.errs}
 	if a.json {
@@ -82,7 +82,7 @@ func (a *app) gameStart(dir string, r project.Run, args []string) *game.Start {
 	return s
 }
 
-// checkRun refuses flags that need another one.
+// checkRun returns an error for flags that need another one.
 func (f *serveFlags) checkRun() error {
 	if f.anyway && !f.run {
 		return wrongUsage("add --run", "--anyway is for the game, and this starts none")
@@ -90,14 +90,14 @@ func (f *serveFlags) checkRun() error {
 	return nil
 }
 
-// sharesTerminal reports whether Ctrl-C reaches the game, too.
+// sharesTerminal reports whether Ctrl-C reaches the game too.
 func (a *app) sharesTerminal() bool {
 	f, ok := a.in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// keepGame keeps the game running beside a session until the context ends. The session ends with the context that it returns: once the
-// game has.
+// keepGame keeps the game running beside a session until the context ends. The returned context, for the session, ends
+// after the game has.
 func (a *app) keepGame(ctx context.Context, s *session.Session, server *serve.Server, f *serveFlags) (_ context.Context, end func(), _ error) {
 	p := s.Project()
 	if len(p.Run.Command) == 0 {
@@ -138,7 +138,7 @@ func (a *app) keepGame(ctx context.Context, s *session.Session, server *serve.Se
 	return after, func() { leave(); cancel(); over.Wait() }, nil
 }
 
-// connectedHere reports whether a game of this machine is connected that came after a time.
+// connectedHere reports whether a game on this machine has connected after a time.
 func connectedHere(server *serve.Server, since time.Time) bool {
 	for _, g := range server.Hub().Games() {
 		host, _, err := net.SplitHostPort(g.Address)
@@ -149,7 +149,7 @@ func connectedHere(server *serve.Server, since time.Time) bool {
 	return false
 }
 
-// gameLine says what the game does.
+// gameLine reports the state of the game.
 type gameLine struct {
 	Type  string `json:"type"`
 	State string `json:"state"` // started, ended, failed
@@ -157,7 +157,7 @@ type gameLine struct {
 	Exit  *int   `json:"exit,omitempty"`
 }
 
-// tellGame says that the game was started, has ended, or cannot be started.
+// tellGame reports that the game was started, has ended, or could not be started.
 func (a *app) tellGame(e game.Event) error {
 	switch {
 	case e.Err != nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/written"
 )
 
-// newRunJobCommand is what the workers of a farm call, and nobody else: see package worker.
+// newRunJobCommand is for the workers of a farm: see package worker.
 func newRunJobCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    written.Command,

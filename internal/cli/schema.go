@@ -49,7 +49,7 @@ know TOML schemas (Even Better TOML, taplo) check and complete the file with it.
 	return cmd
 }
 
-// rulesSchema is the schema of rules.toml, which is a part of that of kiln.toml.
+// rulesSchema is the schema of rules.toml, a part of that of kiln.toml.
 func rulesSchema(schema []byte) ([]byte, error) {
 	var whole struct {
 		Schema string          `json:"$schema"`

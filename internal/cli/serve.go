@@ -32,7 +32,7 @@ type serveFlags struct {
 	anyway  bool
 }
 
-// gameFlags say where games find the watcher.
+// gameFlags say at which address games find the watcher.
 type gameFlags struct {
 	listen  string
 	token   string
@@ -70,7 +70,7 @@ func (a *app) listenFor(s *session.Session, f *gameFlags) (*serve.Server, error)
 	return server, err
 }
 
-// morePorts is how many ports are tried from the one that was asked for on.
+// morePorts is how many ports are tried, starting with the requested one.
 const morePorts = 10
 
 func newServeCommand(a *app) *cobra.Command {
@@ -102,7 +102,7 @@ with --listen on another address, every request needs the token that is printed.
 	return cmd
 }
 
-// serve watches and answers until it is interrupted.
+// serve watches and serves until it is interrupted.
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if f.release != "" {
 		if _, err := os.Stat(f.release); err != nil {
@@ -152,7 +152,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	return a.runSession(ctx, s, server, pages, &keys{a: a, s: s, teller: teller, page: page})
 }
 
-// openBrowser has the system open an address, and does not wait for it.
+// openBrowser asks the system to open an address, and does not wait.
 func openBrowser(ctx context.Context, address string) error {
 	command := []string{"xdg-open", address}
 	switch runtime.GOOS {
@@ -177,7 +177,8 @@ func pageAddress(address, token string) string {
 	return address + "/?token=" + url.QueryEscape(token)
 }
 
-// runSession watches, and answers with server if there is one, until it is interrupted or a key ends it. Pages answers browsers.
+// runSession watches, and serves if there is a server, until it is interrupted or a key ends it. pages answers
+// browsers.
 func (a *app) runSession(ctx context.Context, s *session.Session, server *serve.Server, pages http.Handler, k *keys) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -186,7 +187,7 @@ func (a *app) runSession(ctx context.Context, s *session.Session, server *serve.
 		defer restore()
 		k.quit = func() { quit.Store(true); cancel() }
 		k.teller.keys = k.help()
-		go k.follow(ctx, in) // a read from a terminal cannot be ended: it ends with the process
+		go k.follow(ctx, in) // reading from a terminal cannot be cancelled: it ends with the process
 	}
 	ended := make(chan error, 1)
 	if server == nil {
@@ -217,7 +218,7 @@ type servingLine struct {
 	Token   string `json:"token,omitempty"`
 }
 
-// tellServing says where to look.
+// tellServing prints the addresses.
 func (a *app) tellServing(addresses []string, token string) error {
 	if a.json {
 		return a.emit(servingLine{"serving", addresses[0], token})
@@ -230,7 +231,7 @@ func (a *app) tellServing(addresses []string, token string) error {
 	return nil
 }
 
-// listenError says why an address cannot be listened on.
+// listenError explains why listening on an address failed.
 func listenError(address string, err error) error {
 	var op *net.OpError
 	switch {

@@ -57,7 +57,7 @@ func (r *settingRow) from() string {
 	return r.Span.String() + usesText(r.Uses)
 }
 
-// usesText says which variables are in a value, and where theirs come from.
+// usesText lists the variables in a value, and where their values come from.
 func usesText(uses []settings.Use) string {
 	if len(uses) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func usesText(uses []settings.Use) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// listSettings shows a table for each processor that the asset has on some platform.
+// listSettings shows a table for each of the asset's processors.
 func (a *app) listSettings(v *view.AssetView) error {
 	for i, group := range byProcessor(v) {
 		if i > 0 {
@@ -118,7 +118,7 @@ func (a *app) listSettings(v *view.AssetView) error {
 	return nil
 }
 
-// listMeta shows what rules say of the asset.
+// listMeta shows the metadata of the asset.
 func (a *app) listMeta(v *view.AssetView) error {
 	if len(v.Meta) == 0 {
 		return nil
@@ -131,7 +131,7 @@ func (a *app) listMeta(v *view.AssetView) error {
 	return t.write()
 }
 
-// byProcessor groups what the asset gets on the platforms that were looked at.
+// byProcessor groups the asset's settings on the selected platforms.
 func byProcessor(v *view.AssetView) [][]*asset.Resolved {
 	var groups [][]*asset.Resolved
 	for i := range v.Jobs {
@@ -146,7 +146,7 @@ func byProcessor(v *view.AssetView) [][]*asset.Resolved {
 	return groups
 }
 
-// guess adds to a setting that is left open what the processor makes of it.
+// guess adds to a setting without a value what the processor chooses.
 func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Origin) {
 	all := slices.Concat(a.cfg.Team, a.cfg.Processors)
 	i := slices.IndexFunc(all, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
@@ -172,7 +172,7 @@ func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Ori
 func (a *app) settingRows(v *view.AssetView, group []*asset.Resolved) []settingRow {
 	var rows []settingRow
 	for _, r := range group {
-		at := 0 // where the rows of the next new setting go
+		at := 0 // index of the rows of the next new setting
 		origins := r.Origins()
 		a.guess(v, r, origins)
 		for _, o := range append(origins, byHand(r)...) {
@@ -199,7 +199,7 @@ func (a *app) settingRows(v *view.AssetView, group []*asset.Resolved) []settingR
 	return rows
 }
 
-// byHand is what an asset depends on by hand, as if it were settings.
+// byHand returns an asset's dependencies by hand as rows like those of settings.
 func byHand(r *asset.Resolved) (rows []settings.Origin) {
 	for _, p := range r.Inputs {
 		rows = append(rows, settings.Origin{Name: "inputs", Value: patternText(p), Span: p.Span})
@@ -213,7 +213,7 @@ func byHand(r *asset.Resolved) (rows []settings.Origin) {
 	return rows
 }
 
-// patternText is a pattern as it would be written in a project file.
+// patternText is a pattern as it is written in a project file.
 func patternText(p project.Pattern) string {
 	glob, without := project.SplitPattern(p.Text)
 	text := strconv.Quote(glob)
@@ -235,7 +235,7 @@ type settingsLine struct {
 	Allow     []allowLine     `json:"allow,omitempty"`
 }
 
-// allowLine is a warning that is accepted.
+// allowLine is an accepted warning.
 type allowLine struct {
 	Code   string `json:"code"`
 	File   string `json:"file"`
@@ -245,13 +245,13 @@ type allowLine struct {
 
 type originLine struct {
 	Name   string `json:"name"`
-	Value  string `json:"value"` // as in a project file
+	Value  string `json:"value"` // as written in a project file
 	From   string `json:"from"`  // "file" or "default"
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 
-	Variables []useLine `json:"variables,omitempty"` // that are in the value
+	Variables []useLine `json:"variables,omitempty"` // used in the value
 }
 
 // useLine is a variable in a value.

@@ -28,10 +28,10 @@ there runs the command again. The folder stays in .kiln/kept until the next kiln
 	}
 }
 
-// clearKept deletes the folders that were kept before.
+// clearKept deletes the folders kept earlier.
 func clearKept(p *build.Project) error { return os.RemoveAll(p.KeptDir()) }
 
-// kept lists the folders that were kept, relative to the project folder.
+// kept lists the kept folders, relative to the project folder.
 func kept(p *build.Project) (dirs []string) {
 	entries, _ := os.ReadDir(p.KeptDir())
 	for _, e := range entries {

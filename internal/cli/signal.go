@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// untilSignal cancels the context at the first interrupt. At the second the process ends: somebody is in a hurry, and
-// what is on disk is right at any moment.
+// untilSignal cancels the context at the first interrupt. The second one ends the process, which is safe, because
+// files on disk are valid at any moment.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := make(chan os.Signal, 2)

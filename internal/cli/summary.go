@@ -18,7 +18,7 @@ import (
 type summaryLine struct {
 	Type string `json:"type"`
 	report.Summary
-	Maybe int `json:"maybe,omitempty"` // dry run: jobs that are decided only once others have run
+	Maybe int `json:"maybe,omitempty"` // dry run: jobs that depend on the results of others
 }
 
 func newSummaryLine(s report.Summary, maybe int) summaryLine {
@@ -26,7 +26,7 @@ func newSummaryLine(s report.Summary, maybe int) summaryLine {
 	return summaryLine{"summary", s, maybe}
 }
 
-// summaryText is the last line of a build: what became of how many assets, and which files besides products were written.
+// summaryText is the last line of a build: the numbers of assets by result, and the written files besides products.
 //
 //	2 assets built, 121 up to date, 1 failed, 3 warnings in 0.42 s; wrote parcel level1, kiln.ids (commit it)
 func (a *app) summaryText(s *report.Summary) string {
@@ -69,7 +69,7 @@ func heldPart(a *app, s *report.Summary) []string {
 
 // planText is the last line of a dry run.
 func (a *app) planText(s *report.Summary, would []report.JobReport) string {
-	state := map[string]bool{} // of assets that have jobs to run: whether that is certain
+	state := map[string]bool{} // assets with jobs to run, and whether that is certain
 	for i := range would {
 		if j := &would[i]; !j.Request {
 			state[j.Asset] = state[j.Asset] || j.State == engine.WouldRun
@@ -90,7 +90,7 @@ func (a *app) planText(s *report.Summary, would []report.JobReport) string {
 	return fmt.Sprintf("%s in %.2f s", strings.Join(parts, ", "), s.Seconds)
 }
 
-// counted colours a count for standard error, unless it is 0.
+// counted colours a number for standard error, unless it is 0.
 func (a *app) counted(st style, n int, text string) string {
 	if n == 0 {
 		return text
@@ -101,7 +101,8 @@ func (a *app) counted(st style, n int, text string) string {
 // mostParcels is how many parcels the summary names.
 const mostParcels = 3
 
-// wroteText names files that a build wrote: parcels, by their names; other files in the output folder; and last those to commit.
+// wroteText lists files that a build wrote: parcels, by their names; other files in the output folder; and last those
+// to commit.
 func wroteText(files, commit []string) string {
 	var parcels, others []string
 	for _, f := range files {
@@ -135,7 +136,7 @@ func wroteText(files, commit []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// cacheParts are what a build had to do with caches.
+// cacheParts are the parts of the summary about caches.
 func cacheParts(s *report.Summary) (parts []string) {
 	if s.FromCache > 0 {
 		text := diag.Size(s.Downloaded)

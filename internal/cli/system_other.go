@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// pipeClosed tells whether an error says that nobody reads a pipe any more.
+// pipeClosed reports whether an error means that the reader of a pipe closed it.
 func pipeClosed(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// addressInUse tells whether an error says that somebody else listens.
+// addressInUse reports whether an error means that another process listens on an address.
 func addressInUse(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
 
-// enableEscapes makes a terminal understand escape sequences; all but those of Windows do.
+// enableEscapes makes a terminal interpret escape sequences; only Windows needs that.
 func enableEscapes(io.Writer) bool { return true }

@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// pipeClosed tells whether an error says that nobody reads a pipe any more.
+// pipeClosed reports whether an error means that the reader of a pipe closed it.
 func pipeClosed(err error) bool {
 	return errors.Is(err, windows.ERROR_BROKEN_PIPE) || errors.Is(err, windows.ERROR_NO_DATA)
 }
 
-// addressInUse tells whether an error says that somebody else listens.
+// addressInUse reports whether an error means that another process listens on an address.
 func addressInUse(err error) bool { return errors.Is(err, windows.WSAEADDRINUSE) }
 
-// enableEscapes makes a console understand escape sequences, and tells whether it does: those before Windows 10 do not.
+// enableEscapes makes a console interpret escape sequences, and reports whether it does: those before Windows 10 do
+// not.
 func enableEscapes(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

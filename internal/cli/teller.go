@@ -8,26 +8,26 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// teller tells of a build while it is under way: with --json of all that happens, as text of errors. What was told is not told again at the
-// end.
+// teller reports a build while it runs: everything with --json, errors as text. What it has reported is not repeated at
+// the end.
 type teller struct {
 	a    *app
 	show *progress
 
-	mu    sync.Mutex // all below; one line is written at a time
+	mu    sync.Mutex // guards all fields below; one line is written at a time
 	said  map[string]bool
-	shown map[diag.Code]int // how many errors were shown as text while the build was under way
+	shown map[diag.Code]int // number of errors shown as text during the build
 	jobs  map[jobID]bool
-	err   error // the first
+	err   error // the first error
 }
 
-// firstErrors is how many errors of one code are shown as text while a build is under way. Those that follow are counted at its end.
+// firstErrors is how many errors of one code are shown as text during a build. Further ones are counted at its end.
 const firstErrors = 4
 
-// jobID tells a job, or a part of one, from others.
+// jobID identifies a job or a part.
 type jobID struct{ asset, platform, part, processor string }
 
-// startLine is the first of a build.
+// startLine is the first line of a build.
 type startLine struct {
 	Type      string   `json:"type"`
 	Project   string   `json:"project"`
@@ -40,7 +40,7 @@ func (a *app) newTeller(show *progress) *teller {
 	return &teller{a: a, show: show, said: map[string]bool{}, shown: map[diag.Code]int{}, jobs: map[jobID]bool{}}
 }
 
-// start tells that a build begins.
+// start reports that a build begins.
 func (t *teller) start(p *build.Project, patterns []string, dryRun bool) error {
 	if !t.a.json {
 		return nil
@@ -52,7 +52,7 @@ func (t *teller) start(p *build.Project, patterns []string, dryRun bool) error {
 	return t.a.emit(line)
 }
 
-// tell is build.Request's Tell.
+// tell is the Tell of build.Request.
 func (t *teller) tell(j *report.JobReport, l diag.List) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *teller) tell(j *report.JobReport, l diag.List) {
 	}
 }
 
-// rest tells what was not told yet.
+// rest reports what was not reported yet.
 func (t *teller) rest(l diag.List) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *teller) rest(l diag.List) error {
 	return t.err
 }
 
-// restOfJobs tells of the jobs that did not run to their end.
+// restOfJobs reports the jobs that did not run to their end.
 func (t *teller) restOfJobs(jobs []report.JobReport) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	cyan   style = "36"
 )
 
-// colored tells whether a stream gets colour.
+// colored reports whether a stream gets colour.
 func (a *app) colored(w io.Writer) bool {
 	switch a.color {
 	case "always":
@@ -36,7 +36,8 @@ func (a *app) colored(w io.Writer) bool {
 	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w) && escapes(w)
 }
 
-// escapes tells whether a stream obeys them. Who asks from elsewhere has seen to that.
+// escapes reports whether a stream interprets escape sequences. For a stream of another process
+// that was checked there.
 func escapes(w io.Writer) bool {
 	_, there := w.(*elsewhere)
 	return there || enableEscapes(w)
@@ -50,7 +51,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// paint colours a text for a stream, if that gets colour.
+// paint colours a text, if the stream gets colour.
 func (a *app) paint(w io.Writer, s style, text string) string {
 	if s == plain || text == "" || !a.colored(w) {
 		return text
@@ -71,10 +72,10 @@ type cell struct {
 	text  string
 	style style
 	right bool // aligned
-	wide  bool // does not count for its column
+	wide  bool // is not counted for the width of its column
 }
 
-// table makes one for standard output; tableOn for another stream.
+// table makes a table for standard output, tableOn for another stream.
 func (a *app) table() *table              { return a.tableOn(a.out) }
 func (a *app) tableOn(w io.Writer) *table { return &table{a: a, w: w, gap: "  "} }
 
@@ -83,7 +84,7 @@ func left(text string) cell            { return cell{text: text} }
 func styled(s style, text string) cell { return cell{text: text, style: s} }
 func right(text string) cell           { return cell{text: text, right: true} }
 
-// header adds a row of column titles; one that begins with ">" stands over a column that is aligned to the right.
+// header adds a row of column titles; ">" at the beginning aligns a title to the right.
 func (t *table) header(titles ...string) {
 	var row []cell
 	for _, title := range titles {
@@ -98,11 +99,11 @@ func (t *table) row(cells ...cell) { t.rows = append(t.rows, cells) }
 // note adds a line across all columns.
 func (t *table) note(text string) { t.rows = append(t.rows, []cell{{text: text, wide: true}}) }
 
-// widestCell is what a cell counts for its column at most, in cells of a terminal: one file with a name of 200 letters should
-// not push all others apart.
+// widestCell is the maximum width of a column, in cells of a terminal: one file with a name of 200 letters should not
+// move all other columns.
 const widestCell = 80
 
-// write writes the table, each column as wide as its widest cell. What a terminal would obey is taken out.
+// write writes the table, each column as wide as its widest cell, without control characters.
 func (t *table) write() error {
 	var widths []int
 	for _, row := range t.rows {
@@ -140,7 +141,8 @@ func (t *table) write() error {
 	return err
 }
 
-// oneLine replaces control characters, which names of files may have: they would break the line, or have the screen.
+// oneLine replaces control characters, which file names may contain: they would break the line or control the
+// terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -150,7 +152,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// textWidth is how many cells of a terminal a text takes.
+// textWidth is the number of terminal cells of a text.
 func textWidth(s string) int {
 	n := 0
 	for _, r := range s {
@@ -165,7 +167,7 @@ func textWidth(s string) int {
 	return n
 }
 
-// secondsText is a duration for people: "12 ms", "3.4 s", "2 min 05 s".
+// secondsText formats a duration: "12 ms", "3.4 s", "2 min 05 s".
 func secondsText(s float64) string {
 	switch {
 	case s < 0.0005:
@@ -190,7 +192,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// wrap breaks a text into lines of at most so many characters, where it has spaces.
+// wrap breaks a text at spaces into lines of at most width characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -18,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
-// reporters passes on what happens to several.
+// reporters passes progress on to several reporters.
 type reporters []build.Reporter
 
 func (l reporters) Planned(jobs int) {
@@ -64,9 +64,9 @@ func (l reporters) Spanned(s build.Span) {
 // the process "workers", or "other machines", those that are suspended in lanes of the process "waiting", for they hold no worker. Spans
 // have a process for each kind of them.
 type trace struct {
-	file *os.File // nil: nothing is wanted
+	file *os.File // nil: not requested
 
-	mu      sync.Mutex // all below
+	mu      sync.Mutex // guards all fields below
 	start   time.Time
 	jobs    map[string]*tracedJob
 	running lanes
@@ -82,7 +82,7 @@ type tracedSpan struct {
 }
 
 type tracedJob struct {
-	begin time.Time // of what it does now
+	begin time.Time // of its current state
 	lane  int
 	at    *engine.Remote // what is known of it on another machine; nil: it is here
 	stage string         // what it does there
@@ -111,7 +111,7 @@ const (
 	pidSpans   = 4 // the first of them
 )
 
-// lanes hands out the lowest number that is free.
+// lanes assigns the lowest free number.
 type lanes []bool
 
 func (l *lanes) take() int {
@@ -127,8 +127,8 @@ func (l *lanes) take() int {
 
 func (l lanes) give(i int) { l[i] = false }
 
-// newTrace begins a trace; an empty name gives one that writes nothing. A file that is no trace is not written over: who takes --trace for
-// a flag without a value would lose the asset that comes after it.
+// newTrace starts a trace; with an empty name it writes nothing. It does not overwrite a file that is not a trace: if
+// --trace is used without a value, the next argument, an asset, would be lost.
 func newTrace(name string) (*trace, error) {
 	t := &trace{start: time.Now(), jobs: map[string]*tracedJob{}}
 	if name == "" {
@@ -144,13 +144,13 @@ func newTrace(name string) (*trace, error) {
 	return t, nil
 }
 
-// traceHead is how a trace begins.
+// traceHead is the beginning of a trace.
 const traceHead = `{"traceEvents":`
 
-// isOther reports whether a file holds something else than a trace.
+// isOther reports whether a file is something other than a trace.
 func isOther(name string) bool {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // a build that was killed leaves an empty one
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 { // a killed build leaves an empty one
 		return false
 	}
 	f, err := os.Open(name)
@@ -229,7 +229,7 @@ func remoteArgs(at *engine.Remote) map[string]string {
 	return args
 }
 
-// begin gives a job a lane of where it runs.
+// begin assigns a lane to a job.
 func (t *trace) begin(j *tracedJob) {
 	if j.begin = time.Now(); j.at != nil {
 		j.lane, j.since = t.away.take(), j.begin
@@ -238,7 +238,7 @@ func (t *trace) begin(j *tracedJob) {
 	}
 }
 
-// pid is the process of where a job runs.
+// pid is the process of the machine where a job runs.
 func (j *tracedJob) pid() int {
 	if j.at != nil {
 		return pidAway
@@ -289,7 +289,7 @@ func (t *trace) JobFinished(job string, failed bool, _ time.Duration) {
 	t.end(job, j, pid, color, nil)
 }
 
-// end closes what a job does now, and frees its lane.
+// end writes the event of a job's current state, and frees its lane.
 func (t *trace) end(name string, j *tracedJob, pid int, color string, args map[string]string) {
 	now := time.Now()
 	if pid == pidAway {

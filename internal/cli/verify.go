@@ -13,7 +13,7 @@ import (
 
 type verifyLine struct {
 	Type     string `json:"type"`
-	Sources  int    `json:"sources"` // files whose content was looked at
+	Sources  int    `json:"sources"` // files whose content was checked
 	Products int    `json:"products"`
 	Blobs    int    `json:"blobs"`
 	Wrong    int    `json:"wrong"`
@@ -46,7 +46,7 @@ together with their assets.`,
 	}
 	cmd.Flags().BoolVar(&fix, "fix", false, "repair what is wrong, and remove products that no asset makes")
 	cmd.Flags().BoolVar(&noBuild, "no-build", false, "")
-	cmd.Flags().MarkHidden("no-build") // what it asked for is the default now
+	cmd.Flags().MarkHidden("no-build") // its effect is the default now
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	return cmd
 }
@@ -92,7 +92,7 @@ func (a *app) verify(ctx context.Context, p *build.Project, fix bool) error {
 	return nil
 }
 
-// wrong is how many things are: a note tells of what is as it should be.
+// wrong is the number of problems; notes report what is good.
 func wrong(v *upkeep.Verified) int {
 	n := 0
 	for _, m := range v.Messages {
@@ -103,7 +103,7 @@ func wrong(v *upkeep.Verified) int {
 	return n
 }
 
-// tellVerified sums up; it gives exit code 1 if something is still wrong.
+// tellVerified writes the summary; it returns exit code 1 if there still is a problem.
 func (a *app) tellVerified(l verifyLine, fix bool) error {
 	if a.json {
 		if err := a.emit(l); err != nil {

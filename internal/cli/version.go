@@ -11,11 +11,11 @@ import (
 // Version of a kiln.
 type Version struct {
 	Number   string // "1.2.0"
-	Revision string // of the source code it was made from; "" if not known
-	Modified bool   // the source code was not quite that
+	Revision string // of the source code; "" if not known
+	Modified bool   // the source code differed from the revision
 }
 
-// ReadVersion completes a version number with what the Go linker noted down.
+// ReadVersion adds what the Go linker recorded to a version number.
 func ReadVersion(number string) Version {
 	v := Version{Number: number}
 	info, ok := debug.ReadBuildInfo()
@@ -33,7 +33,7 @@ func ReadVersion(number string) Version {
 	return v
 }
 
-// Identity is the same for the same program.
+// Identity identifies the program.
 func (v Version) Identity() string {
 	if v.Revision == "" {
 		return v.Number
@@ -41,7 +41,7 @@ func (v Version) Identity() string {
 	return v.Number + "+" + v.Revision
 }
 
-// Text is the version for people.
+// Text is the version for display.
 func (v Version) Text() string {
 	s := v.Number
 	if v.Revision != "" {

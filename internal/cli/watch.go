@@ -65,7 +65,7 @@ func (f *watchFlags) check() error {
 	return nil
 }
 
-// openSession keeps the project open.
+// openSession opens the project as a session.
 func (a *app) openSession(f watchFlags) (*session.Session, error) {
 	dir, err := project.Find(a.dir)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) openSession(f watchFlags) (*session.Session, error) {
 	return session.Open(c)
 }
 
-// usedBefore are the assets that games used.
+// usedBefore returns the assets that games used.
 func (a *app) usedBefore(dir string) []control.Asset {
 	state, platforms := filepath.Join(dir, project.StateFolder), a.platforms
 	if len(platforms) == 0 {
@@ -102,7 +102,7 @@ func (a *app) watch(ctx context.Context, f watchFlags, games gameFlags) error {
 	switch {
 	case err != nil && games.listen != serve.DefaultListen:
 		return listenError(games.listen, err)
-	case err != nil: // another watcher has the usual address; whoever wants games here as well names one
+	case err != nil: // another watcher has the usual address; users who want games here as well set another one
 		server = nil
 		if a.verbose {
 			fmt.Fprintf(a.errs, "games cannot connect: %v\n", err)
@@ -128,7 +128,7 @@ func (a *app) watch(ctx context.Context, f watchFlags, games gameFlags) error {
 	return a.runSession(ctx, s, server, pages, k)
 }
 
-// latePages is a dashboard that begins when somebody wants it: until then there is no page, and no event is kept for one.
+// latePages is a dashboard that is made at the first request: until then there is no page, and no event is stored.
 type latePages struct {
 	server *serve.Server
 	config dashboard.Config
@@ -164,20 +164,20 @@ func (l *latePages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.ServeHTTP(w, r)
 }
 
-// watchTeller tells of the builds of a session, one line each, and of what goes wrong and is mended.
+// watchTeller reports the builds of a session, one line each, and new and fixed problems.
 type watchTeller struct {
 	a       *app
 	workers int
 	show    *progress
 	told    map[string]bool // messages of the last build
-	all     diag.List       // the same as messages
-	wrong   []string        // files that kept the last build from being made at all, sorted
+	all     diag.List       // the same as a list
+	wrong   []string        // files with errors that prevented the last build, sorted
 	first   bool
-	asked   bool   // somebody asked for the next build
-	keys    string // what keys there are
+	asked   bool   // a user asked for the next build
+	keys    string // list of the keys
 }
 
-// problems shows what is wrong as of the last build.
+// problems shows the problems of the last build.
 func (t *watchTeller) problems() {
 	if t.a.tell(t.all); len(t.all) == 0 {
 		fmt.Fprintln(t.a.errs, "no problems")
@@ -210,7 +210,7 @@ func (t *watchTeller) tell(e session.Event) {
 	}
 }
 
-// ended tells what came of a build: messages that the one before did not have, and a line if anything came of it.
+// ended reports a build: messages that the build before did not have, and a line if anything changed.
 func (t *watchTeller) ended(e *session.Ended) {
 	var all diag.List
 	if e.Err != nil {
@@ -240,7 +240,8 @@ func (t *watchTeller) ended(e *session.Ended) {
 	t.first, t.asked = false, false
 }
 
-// righted tells of kiln.toml, rules and scripts that are right again, so that there is a build, and of how many.
+// righted reports files (kiln.toml, rules and scripts) whose errors were fixed, so that builds are possible
+// again, and returns their number.
 func (t *watchTeller) righted(e *session.Ended) (files int) {
 	var wrong []string
 	if e.Err != nil {
@@ -284,7 +285,7 @@ type mendedLine struct {
 	Platform string `json:"platform"`
 }
 
-// mostNames is how many of the files that changed stand in the line of a build.
+// mostNames is how many changed files are named in the line of a build.
 const mostNames = 3
 
 func (t *watchTeller) line(e *session.Ended) {

@@ -26,7 +26,7 @@ func newWhyCommand(a *app) *cobra.Command {
 		Use:   "why ASSET",
 		Short: "Show why an asset was built, and whether and why it would be now",
 		Long: `Show, for each platform, why the asset was built last time and in which build, and whether it would be
-built now: the first thing it saw that is not as it was, and where that is another asset, why that one
+built now: the first thing it read that has changed and, if that is another asset, why that one
 would be built, down to the file. Nothing is built.`,
 		GroupID:           groupLook,
 		Example:           "  kiln why sprites/tank.png\n  kiln why models/knight.gltf -p mobile",
@@ -57,7 +57,7 @@ would be built, down to the file. Nothing is built.`,
 	}
 }
 
-// lookAt looks at the whole project and finds one asset in it.
+// lookAt inspects the whole project and finds one asset in it.
 func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetView, error) {
 	p, err := a.open()
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetV
 	return v, av, err
 }
 
-// findAsset finds the asset that a name means; if there is none, the error says which was probably meant.
+// findAsset returns the asset that a name means; if there is none, the error has a suggestion.
 func findAsset(ctx context.Context, p *build.Project, v *view.View, name string) (*view.AssetView, error) {
 	found := v.Asset(name)
 	if found == nil {
@@ -98,10 +98,10 @@ func manyAssets(name string, n int) error {
 	return wrongUsage("`kiln ls "+name+"` lists them", "%q means %d assets; name one", name, n)
 }
 
-// jobAt names a job.
+// jobAt identifies a job.
 type jobAt struct{ asset, platform string }
 
-// jobTable finds jobs by what observations call an asset, which is its id or its path.
+// jobTable finds jobs by the name of an asset in observations, which is its id or its path.
 type jobTable map[jobAt]*view.JobView
 
 func jobsByAsset(v *view.View) jobTable {
@@ -111,7 +111,7 @@ func jobsByAsset(v *view.View) jobTable {
 			av := &v.Assets[i]
 			for k := range av.Jobs {
 				j := &av.Jobs[k]
-				if k == 0 || av.Jobs[k-1].Platform != j.Platform { // an asset's first job is called by its name alone
+				if k == 0 || av.Jobs[k-1].Platform != j.Platform { // the name alone means an asset's first job
 					jobs[jobAt{name(av), j.Platform}] = j
 				} else {
 					jobs[jobAt{j.Name(name(av)), j.Platform}] = j
@@ -131,7 +131,7 @@ type link struct {
 	job   *view.JobView
 }
 
-// chain follows what a job needs as long as that would be built, too. The job itself is not in it.
+// chain follows what a job needs as long as that would be built too. The job itself is not in it.
 func (jobs jobTable) chain(j *view.JobView) []link {
 	var links []link
 	for seen := map[*view.JobView]bool{j: true}; ; seen[j] = true {
@@ -152,7 +152,7 @@ func (jobs jobTable) chain(j *view.JobView) []link {
 	}
 }
 
-// whyText is what is told of the jobs of which the same is to be told.
+// whyText is the text for all jobs with the same reasons.
 type whyText struct {
 	state     view.JobState
 	word      string
@@ -202,7 +202,7 @@ func (a *app) tellWhy(av *view.AssetView, jobs jobTable, changed [][]changedSett
 	return nil
 }
 
-// placeOf is a job among those of its asset: its platform, and its processor where there are several.
+// placeOf identifies a job of an asset: its platform, and its processor if there are several.
 func placeOf(j *view.JobView) string {
 	if j.Among != "" {
 		return j.Platform + " " + j.Among
@@ -229,7 +229,7 @@ var stateWords = map[view.JobState]string{
 	view.NotBuilt: "not built: it would be built for the first time",
 }
 
-// changedSetting is a setting of which another value is in the content database: as JSON, "" if there was none, or is none now.
+// changedSetting is a setting whose value differs from that in the content database: as JSON, "" if there is no value.
 type changedSetting struct {
 	Name string          `json:"name"`
 	Old  json.RawMessage `json:"old,omitempty"`
@@ -240,7 +240,7 @@ const settingsBefore = `SELECT t.text FROM job j JOIN asset a ON a.no = j.asset 
   JOIN shared_text s ON s.no = j.processor JOIN shared_text t ON t.no = j.settings
 WHERE a.uuid = :asset AND p.name = :platform AND s.text = :processor`
 
-// changedSettings are, for each job of an asset that was not built as it is now, the settings that differ from those with which it was built.
+// changedSettings returns, for each job of an asset that was built with other settings, the settings that differ.
 func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]changedSetting, error) {
 	changed := make([][]changedSetting, len(av.Jobs))
 	if !slices.ContainsFunc(av.Jobs, func(j view.JobView) bool { return j.State == view.NotBuilt }) {
@@ -278,7 +278,7 @@ func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]chan
 	return changed, nil
 }
 
-// settingLines say which settings changed.
+// settingLines lists changed settings.
 func settingLines(changed []changedSetting) []string {
 	var parts []string
 	for _, c := range changed {
@@ -334,10 +334,10 @@ func reasonText(j *view.JobView, r *engine.Reason) string {
 	return text
 }
 
-// tookMark stands for how long the jobs took, which is the only thing that always differs between platforms.
+// tookMark stands for the duration of the jobs, which always differs between platforms.
 const tookMark = "\x00"
 
-// lastLines say why a job ran last time, and what came of it.
+// lastLines explain why a job ran last time, and with what result.
 func lastLines(j *view.JobView) []string {
 	t := j.LastRun
 	if t == nil {
@@ -378,20 +378,20 @@ type whyLine struct {
 	Chain      []chainLine   `json:"chain,omitempty"`   // from what it needs down to what changed
 	Last       *lastLine     `json:"last,omitempty"`
 
-	Settings []changedSetting `json:"changed_settings,omitempty"` // of a job that was not built with the settings that it has now
+	Settings []changedSetting `json:"changed_settings,omitempty"` // settings that differ from those of its last build
 }
 
 type reasonLine struct {
 	Cause       string           `json:"cause"`
 	Text        string           `json:"text"`
-	ByHand      string           `json:"by_hand,omitempty"` // key and place where it is written that it depends on that
+	ByHand      string           `json:"by_hand,omitempty"` // key and place of the dependency by hand
 	Observation *observationLine `json:"observation,omitempty"`
 }
 
 type observationLine struct {
 	Kind    string `json:"kind"`
 	Subject string `json:"subject"`
-	Old     string `json:"old,omitempty"` // hash of what it saw; none: it was not there
+	Old     string `json:"old,omitempty"` // hash of the observed value; none: it did not exist
 	New     string `json:"new,omitempty"`
 }
 

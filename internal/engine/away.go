@@ -7,30 +7,34 @@ import (
 	"time"
 )
 
-// Tasks can run on other machines. Those have slots of their own. A local slot that is free takes the first task of all, since
-// that starts at once; a slot elsewhere takes the first one that may go there, if it ends there before it would begin here.
+// Tasks can run on other machines, which have slots of their own. A free local slot takes the first task of the queue,
+// since a task starts there at once. A slot elsewhere takes the first task that may run there, but only if the task
+// ends there before it would start here.
 
-// Away is a set of other machines. Its methods are called with the engine's lock held, but for those that Task.Run calls.
+// Away is a set of other machines. All its methods are called with the engine's lock held, except those that Task.Run
+// calls.
 type Away interface {
 	// Slots is how many tasks may run there at once.
 	Slots() int
-	// May reports whether a task may run there at all. last is its newest trace; nil if there is none.
+	// May reports whether a task can run there. last is its newest trace, or nil.
 	May(t *Task, last *Trace) bool
-	// Takes decides about the first task that may run there. wait is in how many seconds the tasks that are queued would be done here. If it
-	// is decided, the task starts there, or it will run here; if not, it stays in the queue until a slot is free, here or there.
+	// Takes decides about the first task that may run there. wait is how many seconds the local slots need for all
+	// queued tasks. If decided is true, the task starts there (there is true) or runs here. If not, it stays in the
+	// queue until a slot is free, here or there.
 	Takes(t *Task, last *Trace, wait float64) (there, decided bool)
-	// Only reports whether tasks that may run there do not start here. Takes then decides about every one.
+	// Only reports whether tasks that may run there never start here. Takes then decides about each of
+	// them.
 	Only() bool
 }
 
-// where is the machine that a node runs on.
+// where is the machine on which a node runs.
 type where uint8
 
 const (
 	here    where = iota // this one
-	movable              // this one, or another one: nobody has decided yet
+	movable              // this one or another one: not decided yet
 	away                 // another one
-	back                 // this one, after it came back from another one
+	back                 // this one: it was sent back by another one
 )
 
 // Remote is what is known of a run on another machine: so far, or in all.
@@ -47,26 +51,27 @@ type Remote struct {
 // ErrHere ends a run on another machine of a task that has to run here. It leaves no trace.
 var ErrHere = errors.New("this task has to run on this machine")
 
-// Away reports whether the task is to run on another machine.
+// Away reports whether the task runs on another machine.
 func (r *Run) Away() bool { return r.node.where == away }
 
-// Last is the newest trace of the task; nil if there is none.
+// Last is the newest trace of the task, or nil.
 func (r *Run) Last() *Trace { return r.node.last() }
 
-// Unrecorded is a run that nobody sees: what it looks at is not recorded, and it cannot ask for other tasks.
+// Unrecorded is a run without a record: its observations are not kept, and it cannot ask for other tasks.
 func Unrecorded(ctx context.Context) *Run { return &Run{ctx: ctx, node: &node{}, unrecorded: true} }
 
-// errUnrecorded is what an unrecorded run gets that asks for other tasks.
+// errUnrecorded is the error of an unrecorded run that asks for other tasks.
 var errUnrecorded = errors.New("an unrecorded run cannot ask for other tasks")
 
-// Recorded is how much the run has recorded, for Rewind.
+// Recorded returns the number of observations recorded so far, for Rewind.
 func (r *Run) Recorded() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.seen)
 }
 
-// Rewind forgets what the run has recorded since, unless it is in a ring: then it fails whatever it does.
+// Rewind forgets the observations recorded after the first to, unless the run is in a cycle: then it
+// fails anyway.
 func (r *Run) Rewind(to int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,13 +86,14 @@ func (r *Run) Rewind(to int) {
 	}
 }
 
-// expectation sums up what is queued.
+// expectation sums up the queued tasks.
 type expectation struct {
 	known   float64 // seconds
-	unknown int     // tasks of which no run is known
+	unknown int     // tasks without an earlier run
 }
 
-// unknownTask is how many seconds a task is expected to take while nothing is known of any.
+// unknownTask is the expected duration of a task, in seconds, while no duration of any task is
+// known.
 const unknownTask = 1.0
 
 func (e *expectation) add(n *node, by int) {
@@ -98,7 +104,7 @@ func (e *expectation) add(n *node, by int) {
 	}
 }
 
-// wait is in how many seconds what is queued would be done here.
+// wait returns how many seconds the local slots need for the queued tasks.
 func (b *build) wait() float64 {
 	mean := unknownTask
 	if b.ran > 0 {
@@ -107,7 +113,7 @@ func (b *build) wait() float64 {
 	return (b.expects.known + float64(b.expects.unknown)*mean) / float64(max(1, b.opts.Workers))
 }
 
-// last is the newest trace of a node's own; nil if there is none.
+// last is the newest of the node's own traces, or nil.
 func (n *node) last() *Trace {
 	if n.own == 0 {
 		return nil
@@ -136,7 +142,8 @@ func (b *build) pop(q *queue) *node {
 // freeAway reports whether there is a slot on another machine.
 func (b *build) freeAway() bool { return b.opts.Away != nil && b.away < b.opts.Away.Slots() }
 
-// nextAway is the first node that starts on another machine now. more reports that some that are to run here are queued for that since.
+// nextAway is the first node that starts on another machine now. more reports whether it queued other nodes to run
+// here.
 func (b *build) nextAway() (start *node, more bool) {
 	for len(b.movable) > 0 && b.freeAway() {
 		n := b.movable[0]
@@ -154,8 +161,8 @@ func (b *build) nextAway() (start *node, more bool) {
 	return nil, more
 }
 
-// abandon ends runs that came back from another machine, and did not start here because the build was stopped. b.mu is held, but not
-// meanwhile.
+// abandon ends runs that another machine sent back and that did not start here because the build was stopped. b.mu is
+// held, but released while the runs end.
 func (b *build) abandon() {
 	var list []*Result
 	for _, n := range b.order {
@@ -171,7 +178,7 @@ func (b *build) abandon() {
 	b.mu.Lock()
 }
 
-// bringBack queues a node that ran on another machine, and has to run here. b.mu is held.
+// bringBack queues a node that another machine sent back because it must run here. b.mu is held.
 func (b *build) bringBack(n *node) {
 	n.phase, n.where = queued, back
 	n.waited = 0

@@ -42,23 +42,23 @@ type build struct {
 	paths   map[*node][]*node   // known dependents of nodes that are not done
 	ran     int                 // tasks
 
-	asks     context.Context // of questions to other builds; ends when nothing is started any more
-	askNo    func()          // ends it
-	unasked  []*node         // that are to be asked for
-	followed []*node         // of which it is known what a run would see
-	seconds  float64         // that these took
+	asks     context.Context // for questions to other builds; cancelled when nothing is started any more
+	askNo    func()          // cancels asks
+	unasked  []*node         // nodes to ask other builds about
+	followed []*node         // nodes for which it is known what a run would see
+	seconds  float64         // seconds that these took
 }
 
 // waiting is a run that is suspended.
 type waiting struct {
 	n    *node
-	left int      // nodes it waits for; 0 once it is woken
-	ring []string // that it is in
+	left int      // number of nodes it waits for; 0 once it is woken
+	ring []string // the cycle that it is in
 	wake chan struct{}
 }
 
-// Build brings tasks up to date and tells what became of each, and of all that they needed, in a stable order.
-// The error is the context's or the store's; tasks that fail are no error here.
+// Build brings tasks up to date. It returns the result of each of them and of all tasks that they needed, in a
+// stable order. The error is the context's or the store's; a failed task is not an error here.
 func Build(ctx context.Context, world World, store Store, opts Options, tasks []*Task) ([]*Result, error) {
 	b := &build{
 		opts: opts, world: world, store: store, ctx: ctx,
@@ -108,7 +108,7 @@ func (b *build) sweep(tasks []*Task) {
 	b.swept = len(b.order)
 }
 
-// orderFirst puts those first that somebody waits for.
+// orderFirst moves tasks that somebody waits for to the front.
 func (b *build) orderFirst() {
 	if b.opts.First != nil {
 		for _, n := range slices.Concat(b.queue, b.movable) {
@@ -133,13 +133,14 @@ func (b *build) open() int {
 	return open
 }
 
-// results puts those first that the sweep met, and then, by name, those that runs met, at who knows what moment.
+// results returns the nodes that the sweep found, in that order, and then those that runs found, sorted by name
+// because runs find them in no fixed order.
 func (b *build) results() []*Result {
 	slices.SortFunc(b.order[b.swept:], func(x, y *node) int { return strings.Compare(x.task.Name, y.task.Name) })
 	all := make([]*Result, 0, len(b.order))
 	for _, n := range b.order {
 		if n.phase == parked {
-			continue // nobody asked for it
+			continue // nothing asked for it
 		}
 		if n.result == nil {
 			n.result = &Result{Task: n.task, State: Stopped, Why: n.why}
@@ -159,7 +160,7 @@ func (b *build) node(t *Task) *node {
 	n := b.nodes.Get(*t.hash())
 	if n == nil {
 		if len(b.slab) == 0 {
-			b.slab = make([]node, min(max(len(b.order), 16), 4096)) // an allocation each would be half of the sweep
+			b.slab = make([]node, min(max(len(b.order), 16), 4096)) // one allocation for each node would be half of the sweep's time
 		}
 		n = &b.slab[0]
 		b.slab = b.slab[1:]
@@ -190,7 +191,7 @@ func (b *build) enqueue(n *node, why *Reason) {
 	b.push(n)
 }
 
-// finish sets the result of a node and lets go on who waited for it. b.mu is held.
+// finish sets the result of a node and resumes the runs that wait for it. b.mu is held.
 func (b *build) finish(n *node, r *Result) {
 	n.phase, n.result = done, r
 	n.waitNoMore()
@@ -200,12 +201,13 @@ func (b *build) finish(n *node, r *Result) {
 	b.resume(n)
 }
 
-// resume lets go on who waited for a node. b.mu is held.
+// resume resumes the runs that wait for a node. b.mu is held.
 func (b *build) resume(n *node) {
-	r := n.result // nil: it is parked
+	r := n.result // nil if the node is parked
 	checks, resumes := n.checks, n.resumes
 	n.checks, n.resumes = nil, nil
-	// First those that share n's ring: once they are told, none of them is taken for a part of another one, because n is done.
+	// First the runs that are in a cycle with n. Otherwise they could be taken for members of another cycle, because n
+	// is done.
 	for _, w := range resumes {
 		if w.left > 0 && r != nil && r.Trace != nil && inRing(r.Trace, w.n.task) {
 			b.wake(w, r.Trace.Ring)
@@ -227,14 +229,14 @@ func (b *build) resume(n *node) {
 	}
 }
 
-// wake lets a run go on as soon as there is a slot.
+// wake lets a run continue as soon as there is a slot.
 func (b *build) wake(w *waiting, ring []string) {
 	w.left, w.ring = 0, ring
 	w.n.waitNoMore()
 	b.resumes = append(b.resumes, w)
 }
 
-// stop is halt for when the context ends.
+// stop calls halt when the context ends.
 func (b *build) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +244,8 @@ func (b *build) stop() {
 	b.start()
 }
 
-// halt starts nothing more and wakes who sleeps: what they wait for may never be done. b.mu is held.
+// halt starts nothing more and wakes suspended runs, since what they wait for may never be done.
+// b.mu is held.
 func (b *build) halt() {
 	if b.stopped {
 		return
@@ -259,7 +262,7 @@ func (b *build) halt() {
 	}
 }
 
-// start gives free slots away. b.mu is held.
+// start assigns free slots. b.mu is held.
 func (b *build) start() {
 	b.ask()
 	b.grant()
@@ -272,7 +275,7 @@ func (b *build) start() {
 	}
 }
 
-// goOn lets the first run go on that may and for which there is a slot. It reports whether there was one.
+// goOn resumes the first run that may continue and has a slot. It reports whether there was one.
 func (b *build) goOn() bool {
 	for i, w := range b.resumes {
 		if w.n.where == away && !b.freeAway() || w.n.where != away && !b.freeFor(w.n) {
@@ -287,18 +290,19 @@ func (b *build) goOn() bool {
 	return false
 }
 
-// free tells whether there is a slot for another task.
+// free reports whether there is a slot for another task.
 func (b *build) free() bool { return b.slots < b.limit() }
 
-// freeFor reports whether there is a slot for a node: those that somebody waits for have more.
+// freeFor reports whether there is a slot for a node. Nodes that somebody waits for have additional
+// slots.
 func (b *build) freeFor(n *node) bool {
 	return b.free() || n.path >= urgent && b.slots < b.limit()+b.opts.Hurry
 }
 
-// limit is how many slots there are.
+// limit is the number of slots.
 func (b *build) limit() int { return max(1, b.opts.Workers) + min(b.outside, b.opts.Extra) }
 
-// hold counts a slot that a node takes, or gives back with -1.
+// hold counts a slot that a node takes (by is 1) or returns (by is -1).
 func (b *build) hold(n *node, by int) {
 	if n.where == away {
 		b.away += by
@@ -310,7 +314,7 @@ func (b *build) hold(n *node, by int) {
 	}
 }
 
-// next is a queued node that may start now, here or on another machine; nil if there is none. Runs that were suspended go first.
+// next returns a queued node that may start now, here or on another machine, or nil. Suspended runs go first.
 func (b *build) next() *node {
 	if b.stopped || b.opts.NoRuns {
 		return nil
@@ -325,8 +329,9 @@ func (b *build) next() *node {
 	}
 }
 
-// nextHere is the first of both queues, if there is a slot here, and memory for it, or nothing at all runs, so that
-// a task larger than the limit, or suspended tasks that hold memory, never stop the build.
+// nextHere returns the first of both queues if there is a slot and memory for it. If nothing runs, it starts
+// whatever it needs: so neither a task larger than the limit, nor suspended tasks that hold memory, can stop the
+// build.
 func (b *build) nextHere() *node {
 	q := &b.queue
 	if len(b.movable) > 0 && !b.opts.Away.Only() && (len(b.queue) == 0 || b.movable.before(b.movable[0], b.queue[0])) {
@@ -346,7 +351,7 @@ func (b *build) take(n *node) {
 	n.phase = running
 	b.hold(n, 1)
 	if n.where == away {
-		return // it needs the memory of another machine
+		return // the memory of another machine counts, not of this one
 	}
 	n.memory = n.needs()
 	b.memory += n.memory
@@ -359,15 +364,15 @@ type weighing struct {
 	granted chan struct{}
 }
 
-// NeedMemory waits until there is so much memory for the run in all, by the same account that tasks are started by, and has it until it
-// ends. What was expected of its task counts no more then, unless that was more.
+// NeedMemory waits until the run can have this many bytes in all, and reserves them until the run ends. They replace
+// the estimate for its task, if that is lower. The engine has one account for estimates and for NeedMemory.
 //
-// Nobody waits for good: runs wait only as long as another one is at work, which has a slot and does not wait for memory itself. It
-// ends, or waits for other tasks, or for memory: each time that is looked at anew, and when none is at work, the first that waits goes on,
-// though there be too little. So a run that has memory may still wait for other tasks, but it had better ask after that: what it
-// has, these lack.
+// No run waits for good: runs wait only while another run has a slot and does not wait for memory itself. That one
+// ends, or waits for other tasks or for memory; each time the waiting runs are checked again, and if none is at work,
+// the first one continues even without enough memory. A run that holds memory may therefore wait for other tasks, but
+// it is better to ask for memory after that, because others lack what it holds.
 func (r *Run) NeedMemory(bytes int64) error {
-	r.asking.Lock() // it is suspended, or waits for memory, or is at work
+	r.asking.Lock() // one wait at a time
 	defer r.asking.Unlock()
 	b, n := r.b, r.node
 	b.mu.Lock()
@@ -377,7 +382,7 @@ func (r *Run) NeedMemory(bytes int64) error {
 	}
 	w := &weighing{r: r, memory: bytes, granted: make(chan struct{})}
 	b.asking = append(b.asking, w)
-	b.start() // it is not at work any more
+	b.start() // this run waits, so others may start
 	b.mu.Unlock()
 	select {
 	case <-w.granted:
@@ -391,7 +396,7 @@ func (r *Run) NeedMemory(bytes int64) error {
 	}
 }
 
-// grant gives memory to those that wait for it, in turn: what fits, or anything if nobody is at work. b.mu is held.
+// grant gives memory to waiting runs, in order: what fits, or any amount if no run is at work. b.mu is held.
 func (b *build) grant() {
 	for len(b.asking) > 0 {
 		w := b.asking[0]
@@ -406,7 +411,7 @@ func (b *build) grant() {
 	}
 }
 
-// needs is the memory that a run is expected to need, in bytes.
+// needs is the expected memory of a run, in bytes.
 func (n *node) needs() int64 {
 	for _, t := range n.traces {
 		if t.Memory > 0 {
@@ -449,13 +454,14 @@ func (b *build) work(n *node) {
 	}
 }
 
-// tornRuns is how often a task runs at most while what it sees changes under its eyes.
+// tornRuns is how many times a task runs at most if what it reads changes during the run.
 const tornRuns = 3
 
-// run runs a node's task, again if what it saw changed meanwhile, and keeps the trace. It returns nil if the task has to run here, and did not.
+// run runs a node's task and stores the trace; it repeats the run if what it read has changed meanwhile. It returns nil
+// if another machine sent the task back to run here.
 func (b *build) run(n *node) *Result {
 	started := time.Now()
-	if n.where != back { // else it has started, on another machine
+	if n.where != back { // else it was started already, on another machine
 		b.world.Started(n.task)
 	}
 	for torn := 0; ; {
@@ -476,7 +482,7 @@ func (b *build) run(n *node) *Result {
 	}
 }
 
-// watch lets a control reach a run.
+// watch makes a run known to the control.
 func (b *build) watch(n *node, r *Run) {
 	if b.opts.Control == nil {
 		return
@@ -487,7 +493,7 @@ func (b *build) watch(n *node, r *Run) {
 	n.run = r
 }
 
-// watched ends that, and tells whether the task is to run again.
+// watched ends watch, and reports whether the task must run again.
 func (b *build) watched(n *node, r *Run) bool {
 	if r.cancel == nil {
 		return false
@@ -503,7 +509,7 @@ func (b *build) watched(n *node, r *Run) bool {
 	return r.again
 }
 
-// keep makes the trace of a run.
+// keep makes and stores the trace of a run.
 func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) *Result {
 	res := &Result{Task: n.task, State: Ran, Why: n.why, Started: started, Remote: out.Remote}
 	t := &Trace{
@@ -544,7 +550,7 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 	return res
 }
 
-// fail ends the build because traces can no longer be kept.
+// fail ends the build because traces can no longer be stored.
 func (b *build) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -554,13 +560,14 @@ func (b *build) fail(err error) {
 	b.halt()
 }
 
-// answer is what a run gets for a subject: nothing if it means no task. The node may not be done only if a ring is answered.
+// answer is the answer to a subject: without a node if the subject means no task. The node is done unless a cycle is
+// reported.
 type answer struct {
 	node   *node
 	result *Result
 }
 
-// await brings tasks up to date for a run: all of them, or those before the first that closes a ring.
+// await brings tasks up to date for a run: all of them, or, if one closes a cycle, those before it.
 func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 	answers := make([]answer, len(subjects))
 	b.mu.Lock()
@@ -572,7 +579,7 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 			switch m.phase {
 			case unvisited:
 				b.check(m)
-			case parked: // the run brought what it works on
+			case parked: // the run has provided its source
 				b.enqueue(m, m.why)
 			}
 			b.advance(m, r.node)
@@ -599,7 +606,8 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 	return answers, nil, nil
 }
 
-// suspend waits until all nodes are done, or the build is over, or n turns out to be in a ring. b.mu is held, but not meanwhile.
+// suspend waits until all nodes are done, or the build is over, or n is found to be in a cycle. b.mu is held, but
+// released while it waits.
 func (b *build) suspend(n *node, answers []answer) (ring []string) {
 	var open []*node
 	var on []*Task
@@ -627,7 +635,7 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 	n.phase = suspended
 	began := time.Now()
 	b.mu.Unlock()
-	b.world.Suspended(n.task, on, true) // before the slot is another's: who watches sees the wait begin first
+	b.world.Suspended(n.task, on, true) // before the slot is free, so that the World sees the beginning of the wait first
 	b.mu.Lock()
 	b.hold(n, -1)
 	b.start()

@@ -9,21 +9,21 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// phase of a node.
+// phase is the state of a node.
 type phase uint8
 
 const (
 	unvisited phase = iota
 	checking        // its traces are being compared; may wait for other nodes
-	asking          // no trace holds; waits for what other builds know of it
-	parked          // no trace holds, nor does another build know of it, and it cannot run until whoever asks for it brings what it works on
+	asking          // no trace holds; waits for answers from other builds
+	parked          // no trace holds, other builds have no result, and it cannot run until a requester provides its source
 	queued          // no trace holds; in the queue
 	running         // holds a slot
 	suspended       // its run waits, its slot is free
 	done            // result is set
 )
 
-// node is a task in a build.
+// node is a task of a build.
 type node struct {
 	task     *Task
 	phase    phase
@@ -55,8 +55,8 @@ type node struct {
 	looking *looking      // for its result in other builds; nil: not yet, or no more
 }
 
-// check compares the traces of n with the world, from where it stopped last. It ends with n done, queued, asking, or checking
-// and waiting for another node. b.mu is held.
+// check compares the traces of n with the world, starting where it stopped last time. Afterwards n is done, queued,
+// asking, or checking and waiting for another node. b.mu is held.
 func (b *build) check(n *node) {
 	if n.looking != nil {
 		b.follow(n)
@@ -94,7 +94,7 @@ func (b *build) check(n *node) {
 	b.miss(n, n.why)
 }
 
-// hasHeld ends a node one of whose traces holds. One that a twin lent becomes its own.
+// hasHeld finishes a node whose trace t holds. A borrowed trace is stored as its own.
 func (b *build) hasHeld(n *node, t *Trace) {
 	if len(b.held) == 0 {
 		b.held = make([]Result, min(max(len(b.order), 16), 4096))
@@ -115,10 +115,11 @@ func (b *build) hasHeld(n *node, t *Trace) {
 	b.finish(n, r)
 }
 
-// borrow takes the traces of the next twin that has some which may hold for n. It waits for twins before n that are not done: their runs
-// may do. Whoever waits so waits for a smaller one, and needs lead to tasks of the same place in the order: so no ring comes of it.
+// borrow takes the traces of the next twin that has some that may hold for n. If an earlier twin is not done, n waits
+// for it, because its run may produce such a trace. This cannot close a cycle: a twin waits only for earlier twins, and
+// tasks need only tasks of the same position.
 func (b *build) borrow(n *node) (more, wait bool) {
-	if b.opts.DryRun { // it does not know what twins would come to
+	if b.opts.DryRun { // a dry run does not know the twins' results
 		return false, false
 	}
 	if n.twins == nil {
@@ -135,7 +136,7 @@ func (b *build) borrow(n *node) (more, wait bool) {
 			traces = b.store.Traces(t.Key)
 		case m.phase == done && m.result.Trace != nil:
 			traces = []*Trace{m.result.Trace}
-		case m.phase != done && m.phase != parked && n.lent < at: // one that is parked cannot run: see shared.go
+		case m.phase != done && m.phase != parked && n.lent < at: // a parked node cannot run: see shared.go
 			n.wait(m)
 			m.checks = append(m.checks, n)
 			return false, true
@@ -161,7 +162,7 @@ func (b *build) borrow(n *node) (more, wait bool) {
 	return false, false
 }
 
-// compare goes on with one trace. wait says that it cannot tell before another node is done.
+// compare continues with one trace. wait reports that another node must be done first.
 func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) {
 	if t.Fingerprint != n.task.Fingerprint {
 		return false, codeChanged, false
@@ -213,7 +214,7 @@ func (b *build) valueOf(n *node, o *Observation, task *Task) (digest.Hash, bool)
 	if m.phase != done {
 		n.wait(m)
 		if m.phase == unvisited {
-			b.check(m) // finds a ring through n itself: n waits already
+			b.check(m) // if it needs n, this finds the cycle, because n waits already
 		} else if ring := b.ring(n); ring != nil {
 			n.waitNoMore()
 			return ringValue(ring), true
@@ -231,7 +232,7 @@ func (b *build) valueOf(n *node, o *Observation, task *Task) (digest.Hash, bool)
 	return observed(n.task, m.result, o), true
 }
 
-// observed is what a task sees of another one that is done.
+// observed is the value that a task sees of another task that is done.
 func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	switch {
 	case r.Trace == nil:
@@ -251,26 +252,27 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	return digest.Hash{}
 }
 
-// inRing tells whether a task is in the ring that a trace tells of.
+// inRing reports whether a trace records a cycle that contains the task.
 func inRing(t *Trace, who *Task) bool {
 	return t.Outcome == Cyclic && slices.Contains(t.Ring, who.Name)
 }
 
-// stoppedValue stands for no products because the build is over.
+// stoppedValue stands for products that are missing because the build is over.
 var stoppedValue = digest.Build("task stopped").Sum()
 
-// failedValue stands for no products because of a failure. It tells which task failed first, since that is told to
-// people out of the trace of all that need it, and not how.
+// failedValue stands for products that are missing because of a failure. It contains the name of the task that
+// failed first, because traces of all dependents report that name, but not the message.
 func failedValue(root string) digest.Hash {
 	h := digest.Build("task failed").Str("root", root).Sum()
 	copy(h[:], failedMark)
 	return h
 }
 
-// failedMark begins the value of a failure, so that it can be told to people as one.
+// failedMark is the prefix of a failure's value, so that it can be recognised.
 const failedMark = "\x00failed\x00"
 
-// IsFailure tells whether the value of an Outline or Content observation says that the other task failed.
+// IsFailure reports whether the value of an Outline or Content observation says that the other task
+// failed.
 func IsFailure(value digest.Hash) bool { return string(value[:len(failedMark)]) == failedMark }
 
 // rootOf is the name of the task that failed first.
@@ -285,7 +287,7 @@ func ringValue(ring []string) digest.Hash {
 	return digest.Build("cycle").Str("ring", strings.Join(ring, "\x00")).Sum()
 }
 
-// outlineOf is of a task whose products have their files in a folder, which is left out.
+// outlineOf is the value of Outline. The folder of the task's files is left out.
 func outlineOf(ps []Product, folder string) digest.Hash {
 	b := digest.Build("outline")
 	for i := range ps {
@@ -297,7 +299,7 @@ func outlineOf(ps []Product, folder string) digest.Hash {
 	return b.Sum()
 }
 
-// content is what Content observations hold of a product: the hash of its bytes, and with that what else there is to be taken over from it.
+// content is the value of Content: the hash of the bytes, combined with references and facts if there are any.
 func (p *Product) content() digest.Hash {
 	if len(p.References) == 0 && p.Facts == "" {
 		return p.Hash
@@ -309,7 +311,7 @@ func (p *Product) content() digest.Hash {
 	return b.Sum()
 }
 
-// asBefore reports whether an Outline holds as kilns recorded it that did not leave out the folder.
+// asBefore reports whether an Outline holds that was recorded by an older Kiln, with the folder.
 func (b *build) asBefore(o *Observation) bool {
 	if o.Kind != Outline {
 		return false
@@ -322,7 +324,7 @@ func (b *build) asBefore(o *Observation) bool {
 	return m != nil && m.phase == done && m.result.Trace != nil && m.result.Trace.Outcome == Succeeded && outlineOf(m.result.Trace.Products, "") == o.Value
 }
 
-// wait says what n waits for from now on.
+// wait sets the nodes that n waits for.
 func (n *node) wait(on ...*node) {
 	n.waits, n.first = append(n.waits[:0], on...), 0
 	for _, m := range on {
@@ -332,7 +334,7 @@ func (n *node) wait(on ...*node) {
 
 func (n *node) waitNoMore() { n.waits, n.first = n.waits[:0], 0 }
 
-// waitsFor is the first of those n asked for that is not done; nil if n does not wait.
+// waitsFor is the first node that n asked for and that is not done, or nil if n does not wait.
 func (n *node) waitsFor() *node {
 	for ; n.first < len(n.waits); n.first++ {
 		if m := n.waits[n.first]; m.phase != done {
@@ -342,11 +344,12 @@ func (n *node) waitsFor() *node {
 	return nil
 }
 
-// ring is the cycle of names that n is in because of what it waits for, beginning with the smallest; nil if it is in none.
+// ring returns the names of the dependency cycle that n is in because of what it waits for, beginning with the
+// smallest, or nil.
 //
-// A node waits for the first of its group that is not done. Where following that leads back, none of
-// the nodes on the way can ever be done, so a ring that is there stays there, whatever else is still running; and which rings there are
-// depends on what the tasks ask for, not on who came first.
+// A node waits for the first of its nodes that is not done. If following these pointers leads back to n, none of the
+// nodes on the way can ever be done. So a cycle is permanent, whatever else is running, and cycles depend on what tasks
+// ask for, not on the order in which they started.
 func (b *build) ring(n *node) []string {
 	if !n.asked {
 		return nil
@@ -354,7 +357,7 @@ func (b *build) ring(n *node) []string {
 	b.walks++
 	for x := n.waitsFor(); x != n; x = x.waitsFor() {
 		if x == nil || x.walk == b.walks {
-			return nil // or n waits for a ring that it is not in
+			return nil // n waits for a cycle that it is not part of
 		}
 		x.walk = b.walks
 	}

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// Control reaches into a build under way. The zero value is ready. It is for one request: if several builds are made for that, one after
-// the other, what was said holds for the later ones too.
+// Control influences a build under way. The zero value is ready to use. It belongs to one request: if that is done in
+// several builds, one after the other, earlier calls also apply to the later builds.
 type Control struct {
-	// Prepared is called once it is known which tasks hold and which are to run, on a goroutine of its own. May be nil.
+	// Prepared, if set, is called on its own goroutine once it is known which tasks hold and which will run.
 	Prepared func()
 
-	// Sooner are the subjects of tasks that go before others, in this order, though after those that somebody waits for.
+	// Sooner are the subjects of tasks that run before others, in this order, but after tasks that somebody waits for.
 	Sooner []string
 
 	mu     sync.Mutex
-	b      *build // nil: none is under way
+	b      *build // nil if no build is under way
 	halted bool
 	urgent map[string]bool // subjects
 }
@@ -39,8 +39,8 @@ func (c *Control) build() *build {
 	return c.b
 }
 
-// Prioritise has a task done before all others, with what it needs. It gives the result if there is one already. Known tells whether the subject
-// means a task at all; without a build under way nothing is known.
+// Prioritise has a task, and what it needs, done before all others. It returns the result if there is one already.
+// known reports whether the subject means a task; it is false if no build is under way.
 func (c *Control) Prioritise(subject string) (r *Result, known bool) {
 	c.mu.Lock()
 	if c.urgent == nil {
@@ -57,7 +57,7 @@ func (c *Control) Prioritise(subject string) (r *Result, known bool) {
 	return b.prioritiseTask(subject)
 }
 
-// prioritiseTask is Prioritise. b.mu is held.
+// prioritiseTask is Prioritise with b.mu held.
 func (b *build) prioritiseTask(subject string) (r *Result, known bool) {
 	task := b.world.Resolve(subject)
 	if task == nil {
@@ -77,16 +77,16 @@ func (b *build) prioritiseTask(subject string) (r *Result, known bool) {
 	return nil, true
 }
 
-// What is added to the path of a node, in seconds: for one that somebody waits for more than for all others, and for each place in
-// Control.Sooner more than any build takes. A float64 of this size is exact to 15 microseconds.
+// Seconds added to the path of a node: for a node that somebody waits for, more than for all others; for each place in
+// Control.Sooner, more than any build takes. A float64 of this size is exact to 15 microseconds.
 const (
 	urgent     = 1e11
-	first      = urgent / 2 // for those that Options.First names
+	first      = urgent / 2 // for nodes that Options.First names
 	soonerStep = 1e5
-	mostSooner = 1e5 // places
+	mostSooner = 1e5 // number of places
 )
 
-// promote puts a node, and what it waits for, before those that are lifted less. b.mu is held.
+// promote moves a node, and what it waits for, before less urgent ones. b.mu is held.
 func (b *build) promote(n *node, lift float64) {
 	if n.lift >= lift || n.phase == done {
 		return
@@ -101,8 +101,8 @@ func (b *build) promote(n *node, lift float64) {
 	}
 }
 
-// Invalidate has those running tasks run again that have seen something which is not so any more: they are cancelled, and what they made is
-// worth nothing. It tells how many there are. What has seen nothing of it goes on.
+// Invalidate cancels those running tasks that have read something that is no longer true, so that they run again. It
+// returns their number. Tasks that have read nothing of it continue.
 func (c *Control) Invalidate(stale func(Kind, string) bool) int {
 	b := c.build()
 	if b == nil {
@@ -132,7 +132,7 @@ func (r *Run) saw(stale func(Kind, string) bool) bool {
 	return false
 }
 
-// Halt starts nothing more. What runs goes on to its end.
+// Halt starts nothing more. Running tasks continue to their end.
 func (c *Control) Halt() {
 	c.mu.Lock()
 	c.halted = true
@@ -146,15 +146,15 @@ func (c *Control) Halt() {
 	}
 }
 
-// Halted tells whether Halt was called.
+// Halted reports whether Halt was called.
 func (c *Control) Halted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halted
 }
 
-// Left is how many seconds the tasks in the queue will take, one after the other, as far as that is known; those of which nothing is known
-// count as those that ran.
+// Left is how many seconds the queued tasks take one after the other. A task of unknown duration counts as the average
+// of those that ran.
 func (c *Control) Left() float64 {
 	b := c.build()
 	if b == nil {
@@ -177,7 +177,7 @@ func (c *Control) Left() float64 {
 	return left
 }
 
-// prepare says to a build that has swept what was said before. b.mu is held.
+// prepare applies earlier calls of a control to a build after its sweep. b.mu is held.
 func (c *Control) prepare(b *build) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *Control) prepare(b *build) {
 		}
 	}
 	if c.Prepared != nil {
-		go c.Prepared() // which may ask for what needs b.mu
+		go c.Prepared() // it may call methods that need b.mu
 	}
 	if c.halted {
 		b.halt()

@@ -1,11 +1,10 @@
-// Package engine brings tasks up to date. It is a suspending scheduler over verifying
-// and constructive traces ("Build systems à la carte", Mokhov, Mitchell, Peyton Jones
-// 2018), with early cutoff at the grain of a single product. It knows keys, observations and
-// products; what a subject means it asks its [World].
+// Package engine brings tasks up to date. It is a suspending scheduler over verifying and constructive traces ("Build
+// systems à la carte", Mokhov, Mitchell, Peyton Jones 2018), with early cutoff for each single product. It knows keys,
+// observations and products; it asks its [World] what a subject means.
 //
-// A build has two parts. The sweep visits the wanted tasks and, depth first, those
-// that their traces name, on one goroutine and without any I/O of its own; most tasks
-// end there, because a trace holds. Only the rest gets goroutines, as worker slots come free.
+// A build has two parts. The sweep visits the requested tasks and, depth first, the tasks that their traces name, on
+// one goroutine and without any I/O of its own. Most tasks end there, because a trace holds. Only the others get
+// goroutines, when worker slots are free.
 //
 // Rules that make it right:
 //
@@ -28,7 +27,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// Key is what is asked for: a hash over everything that is fixed before a task runs.
+// Key identifies a task: a hash over everything that is fixed before it runs.
 type Key digest.Hash
 
 func (k Key) String() string { return digest.Hash(k).String() }
@@ -37,21 +36,21 @@ func (k Key) String() string { return digest.Hash(k).String() }
 type Kind uint8
 
 const (
-	// Outline is which products another task has: names, types, files, not contents.
+	// Outline is the list of another task's products: names, types, files, not contents.
 	Outline Kind = 1
-	// Content is what one product of another task is: its bytes, and its references and facts if it has any.
+	// Content is one product of another task: its bytes, and its references and facts if it has any.
 	Content Kind = 2
 	// FirstLeaf begins the World's kinds.
 	FirstLeaf Kind = 16
 )
 
-// Observation is one thing that a run looked at, and the hash of what it saw. A zero
-// Value says that it was not there.
+// Observation is one thing that a run looked at, and the hash of what it saw. A zero Value means
+// that it was not there.
 type Observation struct {
 	Kind    Kind
 	Joined  bool   // asked for together with the observation before it
-	SubID   uint32 // of the product, for Content
-	Subject string // in the World's words; for Outline and Content what Resolve understands
+	SubID   uint32 // for Content: of the product
+	Subject string // defined by the World; for Outline and Content it is what Resolve takes
 	Value   digest.Hash
 }
 
@@ -60,9 +59,9 @@ type Outcome uint8
 
 const (
 	Succeeded   Outcome = 1 // its products are in the trace
-	Failed      Outcome = 2 // by itself
-	NeedsFailed Outcome = 3 // something it needs failed; Trace.Root names the first cause
-	Cyclic      Outcome = 4 // it needs itself; Trace.Ring names the ring
+	Failed      Outcome = 2 // because of itself
+	NeedsFailed Outcome = 3 // something it needs failed; Trace.Root is the name of the task that failed first
+	Cyclic      Outcome = 4 // it needs itself; Trace.Ring has the names of the cycle
 )
 
 // Reference says that at run time a product needs another one.
@@ -78,24 +77,24 @@ type Product struct {
 	Name       string
 	Type       string
 	File       string // below the output folder, with the platform; "" if it has no file there
-	Extension  string // of one without a file that another task may give one; "" else
+	Extension  string // if it has no file: that of the file that another task may write for it
 	Hash       digest.Hash
 	Size       int64 // bytes
 	References []Reference
-	Facts      string // what is known of it, opaque here; nothing depends on it
+	Facts      string // facts about it, opaque here; nothing depends on them
 }
 
-// Trace is what one run observed, in order, and what came of it. Traces are not changed once stored.
+// Trace is what one run observed, in order, and its result. Traces are not changed once stored.
 type Trace struct {
-	ID           uint64 // given by the store; tells traces of a key apart
+	ID           uint64 // set by the store; distinguishes traces of a key
 	Fingerprint  digest.Hash
 	Observations []Observation
 	Products     []Product
-	Messages     []byte   // what the run had to tell people, opaque here
+	Messages     []byte   // messages of the run for users, opaque here
 	Root         string   // NeedsFailed: the name of the task that failed first
-	Ring         []string // Cyclic: names, beginning with the smallest
-	Why          *Reason  // why it ran; never nil in a trace that is kept
-	Seconds      float64  // of the run, without what it waited for other tasks
+	Ring         []string // Cyclic: the names of the cycle, beginning with the smallest
+	Why          *Reason  // why it ran; never nil in a stored trace
+	Seconds      float64  // duration of the run without waits for other tasks
 	Memory       int64    // peak, bytes; 0 if not measured
 	Build        uint64   // number of the build in which it ran
 	Worker       string   // name of the other machine on which it ran; "" if it ran on this one
@@ -104,7 +103,7 @@ type Trace struct {
 	Adopted      bool // another build ran it, and this one took its result; Seconds and Memory are that one's
 }
 
-// Task is something that can be asked for.
+// Task is a unit of work that can be asked for.
 type Task struct {
 	Key  Key
 	Name string // for people, and to order what must be ordered
@@ -115,10 +114,10 @@ type Task struct {
 // Work is what tasks have in common that are done in the same way, and share: of a million tasks, 100 MB.
 type Work struct {
 	Fingerprint digest.Hash
-	Memory      int64   // bytes expected, as long as no trace knows better
-	Estimate    float64 // seconds expected, as long as no trace knows better
+	Memory      int64   // expected bytes, if no trace has a measured value
+	Estimate    float64 // expected seconds, if no trace has a measured value
 	Outside     bool    // another process does the work
-	Folder      string  // what the files of its products begin with; other tasks do not see it
+	Folder      string  // common beginning of the files of its products; other tasks do not see it
 	Run         func(*Run) (Output, error)
 }
 
@@ -141,78 +140,80 @@ type Cause uint8
 const (
 	NeverBuilt      Cause = 1
 	CodeChanged     Cause = 2 // the fingerprint differs
-	InputDiffers    Cause = 3 // Observation differs; Value is now New
+	InputDiffers    Cause = 3 // Observation has another value: New
 	ProductLost     Cause = 4 // Subject names the product
 	Forced          Cause = 5
-	NeedsUndecided  Cause = 6 // only in a dry run: depends on what Observation.Subject comes to
+	NeedsUndecided  Cause = 6 // only in a dry run: depends on the result of Observation.Subject
 	InputUnreadable Cause = 7
 )
 
-// Reason says why a task ran: the first difference to its newest trace.
+// Reason is why a task ran: the first difference to its newest trace.
 type Reason struct {
 	Cause       Cause
-	Observation Observation // InputDiffers, NeedsUndecided, InputUnreadable: as it was
-	New         digest.Hash // InputDiffers: as it is now
-	Subject     string      // ProductLost: which; else whose run the trace is of, as Translate has it, "" for the task's own
+	Observation Observation // InputDiffers, NeedsUndecided, InputUnreadable: the recorded one
+	New         digest.Hash // InputDiffers: the current value
+	Subject     string      // ProductLost: which product; else the task whose run made the trace (set by Translate), "" for the task itself
 }
 
-// Reasons that say nothing else: nearly all, and shared.
+// Reasons without details: nearly all of them, and shared.
 var (
 	neverBuilt  = &Reason{Cause: NeverBuilt}
 	codeChanged = &Reason{Cause: CodeChanged}
 	forced      = &Reason{Cause: Forced}
 )
 
-// Store keeps traces. Its methods are called by one goroutine at a time, but for Add.
+// Store keeps traces. Its methods except Add are called by one goroutine at a time.
 type Store interface {
-	// Traces of a key, the one used last first.
+	// Traces returns the traces of a key, the one used last first.
 	Traces(Key) []*Trace
-	// Add keeps a new trace. It is on disk, as far as a killed process is concerned,
-	// when Add returns.
+	// Add stores a new trace. When Add returns, the trace survives a kill of the process.
 	Add(Key, *Trace) error
-	// Use says that a trace which is not the first of its key holds again.
+	// Use records that a trace which is not the first of its key holds again.
 	Use(Key, *Trace)
 }
 
 // World answers what the engine does not know.
 type World interface {
-	// Observe tells the hash of a leaf observation as things are now.
+	// Observe returns the current hash for a leaf observation.
 	Observe(kind Kind, subject string) (digest.Hash, error)
-	// Resolve finds the task that an Outline or Content subject means; nil if there is none.
+	// Resolve returns the task that an Outline or Content subject means, or nil.
 	Resolve(subject string) *Task
-	// Twins are the tasks that differ from one only by what a run can ask for, this one included, in a fixed order; nil if it has none. What a
-	// task needs has its twins in the same order, or none.
+	// Twins returns the tasks that differ from a task only by something that a run can ask for (its platform),
+	// including the task itself, in a fixed order; nil if there are none. The tasks that it needs have their twins in
+	// the same order, or none.
 	Twins(*Task) []*Task
-	// Translate makes a trace of one task that of its twin, with the name of the first in Why.Subject; nil if it cannot be one.
+	// Translate turns a trace of one task into a trace of its twin, with the name of the first task in Why.Subject. It
+	// returns nil if that is impossible.
 	Translate(t *Trace, from, to *Task) *Trace
-	// Available reports whether the products of a trace can be had; if not, which one is lost.
+	// Available reports whether the products of a trace can be read; if not, lost is the missing
+	// one.
 	Available(*Trace) (lost string, ok bool)
-	// Planned is told, after the sweep, how many tasks are known to run, or to run if something else comes
-	// out differently.
+	// Planned is called after the sweep with the number of tasks that will run, or will run if something
+	// else changes.
 	Planned(tasks int)
-	// Started and Finished are called without locks around each run, from its goroutine. Finished alone is called for a result that is
-	// adopted.
+	// Started and Finished are called without locks around each run, from its goroutine. For an adopted result only
+	// Finished is called.
 	Started(*Task)
 	Finished(*Result)
-	// Suspended is called, without locks, when a run begins (true) or ends (false) to wait for another task. It begins before
-	// the slot is free for others.
+	// Suspended is called without locks when a run begins (true) or stops (false) waiting for another task. The first
+	// call comes before the slot is free for others.
 	Suspended(t *Task, on []*Task, begins bool)
 }
 
 // Options of a build.
 type Options struct {
 	Workers  int              // slots; at least 1
-	Extra    int              // slots more at most, one for each task that runs Outside
-	Hurry    int              // slots more at most, for tasks that somebody waits for
+	Extra    int              // additional slots, one for each task that runs Outside, at most this many
+	Hurry    int              // additional slots for tasks that somebody waits for, at most this many
 	Memory   int64            // bytes that running tasks may need together; 0 sets no limit
 	Force    func(*Task) bool // which tasks run although their traces hold; nil: none
 	FailFast bool             // start nothing more after the first failure
 	DryRun   bool             // sweep only, run nothing
 	Build    uint64
-	Control  *Control                  // of who wants to reach in; may be nil
-	First    func(*Task, *Reason) bool // which of the tasks that are known to run after the sweep go before the others; may be nil
-	NoRuns   bool                      // results of other builds are adopted, and nothing runs
-	Shared   Elsewhere                 // where results of other builds can be had; may be nil
+	Control  *Control                  // influences the build; may be nil
+	First    func(*Task, *Reason) bool // which tasks of those that will run go first; called after the sweep; may be nil
+	NoRuns   bool                      // adopt results of other builds, run nothing
+	Shared   Elsewhere                 // finds results of other builds; may be nil
 	Away     Away                      // other machines that run tasks; may be nil
 	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
 
@@ -229,8 +230,8 @@ const (
 	WouldRun  State = 3 // dry run
 	Undecided State = 4 // dry run: depends on a task that would run
 	Stopped   State = 5 // cancelled, or not started for that reason
-	Shared    State = 6 // the run of a twin does for it; the trace is new
-	Adopted   State = 7 // another build had its result
+	Shared    State = 6 // a twin's run gave the result; the trace is new
+	Adopted   State = 7 // another build gave the result
 )
 
 // Result of one task in a build. Trace is nil for WouldRun, Undecided and Stopped.

@@ -2,13 +2,13 @@ package engine
 
 import "container/heap"
 
-// queue holds the nodes to run, the longest known path to the end of the build first, and among equals as they came.
+// queue holds the nodes to run: longest known path to the end of the build first; equal nodes in order of arrival.
 type queue []*node
 
 func (q queue) Len() int           { return len(q) }
 func (q queue) Less(i, j int) bool { return q.before(q[i], q[j]) }
 
-// before reports whether one node starts before another one.
+// before reports whether n starts before m.
 func (queue) before(n, m *node) bool {
 	if n.path != m.path {
 		return n.path > m.path
@@ -32,11 +32,11 @@ func (q *queue) Pop() any {
 	return n
 }
 
-// pathsKnown says that findPaths has been.
+// pathsKnown reports whether findPaths was called.
 func (b *build) pathsKnown() bool { return b.paths != nil }
 
-// findPaths finds, for each node that is not done, the seconds from its start to the end of the build along the dependents
-// that are known from traces.
+// findPaths computes, for each node that is not done, the seconds from its start to the end of the build along the
+// dependents that traces name.
 func (b *build) findPaths() {
 	b.paths = map[*node][]*node{}
 	for _, n := range b.order {
@@ -68,7 +68,7 @@ func (b *build) path(n *node) float64 {
 	if n.pathDone {
 		return n.path
 	}
-	n.pathDone = true // first, so that a ring in old traces ends
+	n.pathDone = true // set first, so that a cycle in old traces ends
 	longest := 0.0
 	for _, d := range b.paths[n] {
 		longest = max(longest, b.path(d))
@@ -77,7 +77,7 @@ func (b *build) path(n *node) float64 {
 	return n.path
 }
 
-// seconds that a run is expected to take.
+// seconds is the expected duration of a run.
 func (n *node) seconds() float64 {
 	if len(n.traces) > 0 {
 		return n.traces[0].Seconds
@@ -85,7 +85,7 @@ func (n *node) seconds() float64 {
 	return n.task.Estimate
 }
 
-// advance moves a queued node that a running one asks for ahead of what is less urgent.
+// advance moves a queued node that a running one asks for before less urgent ones.
 func (b *build) advance(m, asks *node) {
 	if path := asks.path + m.seconds(); m.phase == queued && m.path < path {
 		m.path = path

@@ -15,11 +15,11 @@ import (
 // A run that fails with it leaves no trace.
 var ErrPassing = errors.New("may pass")
 
-// NeedError says that a task was asked for and failed.
+// NeedError reports that a needed task failed.
 type NeedError struct {
 	Subject string
-	Name    string // of the task that was asked for
-	Root    string // of the task that failed first
+	Name    string // the task that was asked for
+	Root    string // the task that failed first
 }
 
 func (n *NeedError) Error() string {
@@ -29,7 +29,7 @@ func (n *NeedError) Error() string {
 	return fmt.Sprintf("needs %s, which failed", n.Name)
 }
 
-// CycleError says that a task needs itself. Ring begins with the smallest name.
+// CycleError reports that a task needs itself. Ring begins with the smallest name.
 type CycleError struct{ Ring []string }
 
 func (c *CycleError) Error() string {
@@ -44,18 +44,18 @@ type Run struct {
 
 	unrecorded bool // see Unrecorded
 
-	asking  sync.Mutex // one Need at a time, so that a run is suspended at most once
-	cancel  func()     // ends ctx; nil if nobody can reach in
-	again   bool       // what it saw is not so any more; b.mu
-	stopped bool       // something it waited for was not done when the build stopped; b.mu
+	asking  sync.Mutex // held during Need, so that a run is suspended at most once
+	cancel  func()     // cancels ctx; nil if no control can reach the run
+	again   bool       // what it saw has changed; guarded by b.mu
+	stopped bool       // something it waited for was not done when the build stopped; guarded by b.mu
 
 	mu    sync.Mutex
 	seen  []Observation
-	known map[observationID]int // places, beyond fewObservations
-	later map[int]bool          // places of those that have no value yet
+	known map[observationID]int // indexes of observations, if there are more than fewObservations
+	later map[int]bool          // indexes of observations without a value yet
 	cycle *CycleError
-	torn  *Observation // the first that it saw with two values
-	over  bool         // nothing is recorded any more
+	torn  *Observation // the first one that it saw with two values
+	over  bool         // the run has ended; nothing more is recorded
 }
 
 type observationID struct {
@@ -64,25 +64,27 @@ type observationID struct {
 	subject string
 }
 
-// Up to fewObservations are looked through one by one; most tasks have one or two, and a map costs more than they do.
+// Up to fewObservations are searched one by one; most tasks have one or two, and a map costs more.
 const fewObservations = 16
 
-// Context ends when the build does, or when what the run saw is not so any more.
+// Context is cancelled when the build ends, or when something that the run saw has changed.
 func (r *Run) Context() context.Context { return r.ctx }
 
-// Task is the one that runs.
+// Task is the task that runs.
 func (r *Run) Task() *Task { return r.node.task }
 
-// ErrOver says that a run asks although it has come to its end: something that it left behind does.
+// ErrOver is the error of calls after the end of a run, for example from a goroutine that it left
+// behind.
 var ErrOver = errors.New("the run is over")
 
-// See records a leaf observation. The first of a subject counts; another value than that tears the run.
+// See records a leaf observation. The first value of a subject counts; if another one follows, the run
+// is torn.
 func (r *Run) See(kind Kind, subject string, value digest.Hash) {
 	r.record(Observation{Kind: kind, Subject: subject, Value: value})
 }
 
-// SeeLater takes the place of a leaf observation whose value is known only when the look is over: a large file that is
-// hashed while it is read. The answer sets it.
+// SeeLater reserves the place of a leaf observation whose value is known later: for a large file that is hashed while
+// it is read. The returned function sets the value.
 func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,8 +106,8 @@ func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
 	}
 }
 
-// Tear says that what a run saw of a subject is not of one moment. Its result is worth nothing, whatever it is: it runs again, a few times,
-// and then fails in a way that may pass.
+// Tear records that a run saw two states of a subject. Its result is discarded; it runs again, a few times, and then
+// fails with ErrPassing.
 func (r *Run) Tear(kind Kind, subject string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,15 +120,15 @@ func (r *Run) tear(o *Observation) {
 	}
 }
 
-// Torn is what the run saw with two values; nil: nothing.
+// Torn is the observation that had two values, or nil.
 func (r *Run) Torn() *Observation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.torn
 }
 
-// End waits for a Need or NeedMemory under way, and records nothing from then on. The engine calls it when a task's Run has returned,
-// unless that has.
+// End waits for a Need or NeedMemory under way; nothing is recorded afterwards. The engine calls it when a task's Run
+// has returned; Run may call it before.
 func (r *Run) End() {
 	r.asking.Lock()
 	defer r.asking.Unlock()
@@ -135,14 +137,14 @@ func (r *Run) End() {
 	r.over = true
 }
 
-// isOver tells whether the run has come to its end.
+// isOver reports whether the run has ended.
 func (r *Run) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.over
 }
 
-// record notes an observation, unless it was made before: then it has to be the same.
+// record adds an observation. If it was made before, its value must be the same.
 func (r *Run) record(o Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +166,7 @@ func (r *Run) add(o Observation) int {
 	return len(r.seen) - 1
 }
 
-// settle gives a known observation its value, or compares it.
+// settle sets the value of a known observation, or compares it.
 func (r *Run) settle(at int, value digest.Hash) {
 	switch o := &r.seen[at]; {
 	case r.later[at]:
@@ -175,7 +177,7 @@ func (r *Run) settle(at int, value digest.Hash) {
 	}
 }
 
-// place is where an observation of the same stands; -1: nowhere.
+// place is the index of the same observation, or -1.
 func (r *Run) place(o Observation) int {
 	if len(r.seen) < fewObservations {
 		for i := range r.seen {
@@ -197,10 +199,11 @@ func (r *Run) place(o Observation) int {
 	return -1
 }
 
-// Need brings tasks up to date, side by side, and gives their products; the run is suspended meanwhile and its slot is free.
-// Which products they have is recorded, not their contents. A subject that means no task
-// is fs.ErrNotExist, a task that failed *NeedError; the first error in the order asked for is returned. All are recorded though: that
-// the others came to an end decided too. A run that is in a ring gets *CycleError from then on, and fails whatever it does.
+// Need brings tasks up to date, in parallel, and returns their products; the run is suspended meanwhile and its slot is
+// free. It records which products they have, not their contents. For a subject that means no task the error is
+// fs.ErrNotExist, for a task that failed *NeedError; the first error in the order of subjects is returned. All are
+// recorded anyway, because the run waited for all. A run in a cycle gets *CycleError from then on, and fails whatever
+// it returns.
 func (r *Run) Need(subjects ...string) ([][]Product, error) {
 	r.asking.Lock()
 	defer r.asking.Unlock()
@@ -242,7 +245,7 @@ func (r *Run) Need(subjects ...string) ([][]Product, error) {
 	return all, nil
 }
 
-// Use records that the content of a product that Need gave was looked at.
+// Use records that the run read the content of a product that Need returned.
 func (r *Run) Use(subject string, p Product) {
 	r.record(Observation{Kind: Content, Subject: subject, SubID: p.SubID, Value: p.content()})
 }
@@ -254,7 +257,7 @@ func (r *Run) cyclic(ring []string) error {
 	return r.cycle
 }
 
-// refused says why a run may not ask.
+// refused returns why a run may not ask, or nil.
 func (r *Run) refused() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,54 +8,56 @@ import (
 )
 
 // Results of other builds, on this machine or another one, are looked up when no trace here holds. That takes
-// two questions, both asked and answered without the lock, many at once: what did runs of this task observe?
-// And, once the values of these things here are known, what was the result of a run that saw the same values?
+// two questions, both asked and answered without the lock, many at once. First: what did runs of this task
+// observe? Then, when the current values of these things are known: what was the result of a run that saw the
+// same values?
 //
-// The observations of a run are compared in order, like a trace: another task is brought up to date for it
-// only if some run saw the same values up to that point, and so asked for it next. A run here would do the
-// same. So nothing runs that is not needed, and a cycle is reported only where there is one.
+// The observations of a run are compared in order, like a trace. Another task is brought up to date for them
+// only if some run saw the same values up to that point, and so asked for it next; a run here would do the
+// same. So nothing runs that is not needed, and only real cycles are reported.
 
-// Elsewhere is where results of other builds can be had. Its methods are called without locks, but for two.
+// Elsewhere finds results of other builds. Its methods, except Sought and Possible, are called without
+// locks.
 type Elsewhere interface {
 	// Hints asks what runs of tasks observed. It calls answer once for each, from any goroutine, before it
 	// returns.
 	Hints(ctx context.Context, tasks []*Task, answer func(i int, hints []Hint))
-	// Results asks what runs came to that saw this. The trace has no observations, reason or build; it is nil if there is none that can be
-	// had, with everything that stands in the output folder.
+	// Results asks for the results of runs that made these observations. The trace has no observations, reason or
+	// build. It is nil if there is none whose output files can all be fetched.
 	Results(ctx context.Context, asked []Asked, answer func(i int, t *Trace))
-	// Ran is called for each run whose trace is kept.
+	// Ran is called for each run whose trace is stored.
 	Ran(*Task, *Trace)
-	// Sought and Possible are called with the engine's lock held. Sought finds the task that a subject means, as
-	// World.Resolve, and also one that cannot run here, because bytes are missing that its requester would
-	// provide; its result may be there.
+	// Sought and Possible are called with the engine's lock held. Sought returns the task that a subject means,
+	// like World.Resolve. It also returns a task that cannot run here because its requester has not provided its
+	// bytes yet: its result may be found elsewhere.
 	Sought(subject string) *Task
 	// Possible reports whether a task can run here.
 	Possible(*Task) bool
 }
 
-// Asked is a task, and what a run of it would see.
+// Asked is a task and the observations of a run.
 type Asked struct {
 	Task         *Task
 	Observations []Observation
 }
 
 // Hint lists what runs of a task observed, without values, and for each known run the first bytes of the
-// values that it saw.
+// values.
 type Hint struct {
 	Observations []Observation
 	Seen         [][]uint32
 	Short        func(digest.Hash) uint32
 }
 
-// looking is what is known of a node whose result is looked for.
+// looking is the state of the search for a node's result in other builds.
 type looking struct {
 	hints []Hint
-	at    int        // hint that is followed; node.seen is how far
-	alive [][]uint32 // of its Seen, those that saw what is seen here so far
+	at    int        // index of the current hint; node.seen is the position in it
+	alive [][]uint32 // the entries of its Seen that agree with all values so far
 	begun bool       // alive is set
 }
 
-// miss is for a node of which no trace holds here.
+// miss handles a node none of whose traces holds here.
 func (b *build) miss(n *node, why *Reason) {
 	if b.opts.Shared == nil || b.opts.DryRun {
 		b.enqueue(n, why)
@@ -66,11 +68,11 @@ func (b *build) miss(n *node, why *Reason) {
 	b.unasked = append(b.unasked, n)
 }
 
-// ask sends off the questions that came up. b.mu is held.
+// ask sends the collected questions. b.mu is held.
 func (b *build) ask() {
 	unasked, followed := b.unasked, b.followed
 	if b.unasked, b.followed = nil, nil; b.stopped {
-		return // they are not done, and stay so
+		return // they are not done, and will not be
 	}
 	if len(unasked) > 0 {
 		b.background(func() { b.askHints(unasked) })
@@ -84,7 +86,7 @@ func (b *build) ask() {
 	}
 }
 
-// background runs what the build waits for. b.mu is held, but not by f.
+// background runs f on a goroutine that the build waits for. b.mu is held, but not by f.
 func (b *build) background(f func()) {
 	b.alive++
 	go func() {
@@ -105,7 +107,7 @@ func (b *build) askHints(nodes []*node) {
 	b.opts.Shared.Hints(b.asks, tasks, func(i int, hints []Hint) { b.hinted(nodes[i], b.observe(hints)) })
 }
 
-// observe gives the leaf observations of hints their values. A hint with one that cannot be observed is left out.
+// observe sets the values of the leaf observations of hints. It omits a hint if one of them cannot be observed.
 func (b *build) observe(hints []Hint) []Hint {
 	return slices.DeleteFunc(hints, func(h Hint) bool {
 		for i := range h.Observations {
@@ -120,7 +122,7 @@ func (b *build) observe(hints []Hint) []Hint {
 	})
 }
 
-// hinted continues with a node once it is known what its runs observed.
+// hinted continues with a node when it is known what its runs observed.
 func (b *build) hinted(n *node, hints []Hint) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,8 +133,8 @@ func (b *build) hinted(n *node, hints []Hint) {
 	}
 }
 
-// follow checks what runs of n observed, from where it stopped last. It ends with n queued, parked, asking
-// for the result, or checking and waiting for another node. b.mu is held.
+// follow compares what runs of n observed, starting where it stopped last time. Afterwards n is queued,
+// parked, asking for the result, or checking and waiting for another node. b.mu is held.
 func (b *build) follow(n *node) {
 	for l := n.looking; l.at < len(l.hints); l.at, l.begun, n.seen = l.at+1, false, 0 {
 		same, wait := b.followHint(n, &l.hints[l.at])
@@ -147,7 +149,7 @@ func (b *build) follow(n *node) {
 		}
 	}
 	n.looking = nil
-	if len(n.resumes) > 0 || b.opts.Shared.Possible(n.task) { // a run that asks for it has brought what it works on
+	if len(n.resumes) > 0 || b.opts.Shared.Possible(n.task) { // a run that asks for it has provided its source
 		b.enqueue(n, n.why)
 	} else {
 		b.park(n)
@@ -163,7 +165,7 @@ func (b *build) followHint(n *node, h *Hint) (same, wait bool) {
 		o := &h.Observations[n.seen]
 		if o.Kind < FirstLeaf {
 			if o.Kind == Outline && len(l.alive) == 0 {
-				return false, false // no run that saw this asked for it
+				return false, false // no run that saw these values asked for it
 			}
 			value, ok := b.valueOf(n, o, b.opts.Shared.Sought(o.Subject))
 			if !ok {
@@ -176,7 +178,7 @@ func (b *build) followHint(n *node, h *Hint) (same, wait bool) {
 	return true, false
 }
 
-// narrow leaves those runs that saw a value.
+// narrow keeps the runs that saw a value.
 func (l *looking) narrow(at int, value uint32) {
 	var alive [][]uint32
 	for _, seen := range l.alive {
@@ -187,8 +189,8 @@ func (l *looking) narrow(at int, value uint32) {
 	l.alive = alive
 }
 
-// park sets aside a node that has no shared result and that cannot run yet. To the nodes that wait for it, it
-// does not exist; once a run asks for it, it can run.
+// park sets aside a node that has no shared result and cannot run yet. For nodes that check, it does not
+// exist; it can run once a run asks for it.
 func (b *build) park(n *node) {
 	n.phase = parked
 	n.waitNoMore()
@@ -206,7 +208,7 @@ func (b *build) askResults(nodes []*node, asked []Asked) {
 	})
 }
 
-// notThere continues with a node that has no shared result for what it observed.
+// notThere continues with a node for whose observations there is no shared result.
 func (b *build) notThere(n *node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,7 +221,7 @@ func (b *build) notThere(n *node) {
 	}
 }
 
-// adopt makes a result of another build the one of this node: it is as if it had run.
+// adopt makes a result of another build the result of this node, as if it had run.
 func (b *build) adopt(n *node, t *Trace) {
 	t.Fingerprint, t.Why, t.Build, t.Adopted = n.task.Fingerprint, n.why, b.opts.Build, true
 	if err := b.store.Add(n.task.Key, t); err != nil {

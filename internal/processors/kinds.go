@@ -27,7 +27,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Kinds is what Kiln knows of, in the order it is shown. Where an extension is in two kinds, the first one has it.
+// Kinds are the kinds of content that Kiln knows, in the order of display. If an extension is in two kinds, the
+// first one has it.
 var Kinds = []Kind{
 	{
 		Name: "texture", Doc: "pictures and textures", Page: "textures.md", Codes: "K12", Processor: texture.New, Guess: texture.Guess,
@@ -208,5 +209,5 @@ func newData() processor.Processor { return data.New() }
 
 func words(s string) []string { return strings.Fields(s) }
 
-// silent is a placeholder of a tracker module.
+// silent returns the placeholder of a tracker module.
 func silent(f tracker.Format) func() []byte { return func() []byte { return tracker.Silent(f) } }

@@ -14,13 +14,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/whole"
 )
 
-// found is an entry of the list.
+// found is an entry of byExtension.
 type found struct {
 	kind   *Kind
 	format *Format
 }
 
-// byExtension is the list by the extensions of files.
+// byExtension is the list by extension of files.
 var byExtension = sync.OnceValue(func() map[string]found {
 	m := map[string]found{}
 	for i := range Kinds {
@@ -36,13 +36,14 @@ var byExtension = sync.OnceValue(func() map[string]found {
 	return m
 })
 
-// Of is the kind and the format of a file, by the extension of its name; nil if there is none.
+// Of returns the kind and the format of a file, by the extension of its name, or nil.
 func Of(file string) (*Kind, *Format) {
 	f := byExtension()[strings.ToLower(path.Ext(file))]
 	return f.kind, f.format
 }
 
-// SourceFormat is the extension of a file that artists work on and that games do not load, in lower case, or "".
+// SourceFormat is the extension, in lower case, of a file that artists work on and that games do not load; ""
+// for other files.
 func SourceFormat(file string) string {
 	if _, f := Of(file); f != nil && f.Edited {
 		return strings.ToLower(path.Ext(file))
@@ -50,7 +51,7 @@ func SourceFormat(file string) string {
 	return ""
 }
 
-// byProcessor is the kinds by the names of their processors.
+// byProcessor is the list by name of processors.
 var byProcessor = sync.OnceValue(func() map[string]*Kind {
 	m := map[string]*Kind{}
 	for i := range Kinds {
@@ -61,7 +62,7 @@ var byProcessor = sync.OnceValue(func() map[string]*Kind {
 	return m
 })
 
-// KindOf is a kind by its name; nil if there is none.
+// KindOf returns a kind by its name, or nil.
 func KindOf(name string) *Kind {
 	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return &Kinds[i]
@@ -69,7 +70,7 @@ func KindOf(name string) *Kind {
 	return nil
 }
 
-// Extensions are those of all formats of a kind.
+// Extensions returns the extensions of all formats of a kind.
 func (k *Kind) Extensions() []string {
 	var list []string
 	for _, f := range k.Formats {
@@ -78,7 +79,7 @@ func (k *Kind) Extensions() []string {
 	return list
 }
 
-// Placeholder is what stands for a source file, by its name; false: nothing does.
+// Placeholder returns the file that replaces a source file, by its name; false: there is none.
 func Placeholder(file string) ([]byte, bool) {
 	_, f := Of(file)
 	if f == nil || f.Placeholder == nil {
@@ -87,7 +88,8 @@ func Placeholder(file string) ([]byte, bool) {
 	return f.Placeholder(), true
 }
 
-// Check reports whether a file has its end: by the format of its name, or else by any other that it may be of.
+// Check reports whether a file is complete, by the format of its name, or else by any other format that it may
+// have.
 func Check(file string, r io.ReaderAt, size int64) whole.State {
 	w := whole.NewFile(r, size)
 	if _, f := Of(file); f != nil && f.Check != nil {
@@ -111,13 +113,14 @@ func Check(file string, r io.ReaderAt, size int64) whole.State {
 // MaxDescribed is the size of the largest file that [Describe] should be given, in bytes.
 const MaxDescribed = 256 << 20
 
-// CanDescribe reports whether [Describe] has words for a file, by its name.
+// CanDescribe reports whether [Describe] supports a file, by its name.
 func CanDescribe(file string) bool {
 	_, f := Of(file)
 	return f != nil && f.Describe != nil
 }
 
-// Describe says what a file holds; an error says that it is not what its name says.
+// Describe describes the content of a file; the error means that it does not have the format of its
+// name.
 func Describe(file string, data []byte) (string, error) {
 	if !CanDescribe(file) {
 		return "", nil
@@ -146,7 +149,8 @@ func View(file, productType string) preview.Kind {
 	return preview.None
 }
 
-// Media is what the bytes of a file are sent as. It is never what a browser would show as a page.
+// Media is the media type for the bytes of a file. It is never one that a browser would show as a
+// page.
 func Media(file string) string {
 	if _, f := Of(file); f != nil && f.Media != "" {
 		return f.Media
@@ -154,7 +158,7 @@ func Media(file string) string {
 	return "application/octet-stream"
 }
 
-// Glyph stands for an asset in lists: that of its processor's kind, or else of its file's.
+// Glyph is the sign for an asset in lists: that of its processor's kind, or else of its file's.
 func Glyph(file, processorName string) string {
 	if k := byProcessor()[processorName]; k != nil && k.Glyph != "" {
 		return k.Glyph

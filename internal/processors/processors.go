@@ -1,7 +1,8 @@
-// Package processors is the list of the kinds of content that Kiln knows. There is no registration: what is not in the list is not there.
+// Package processors is the list of the kinds of content that Kiln knows. There is no registration: the list is
+// complete.
 //
-// Whatever has to know something about files by their names asks here: `kiln init`, `kiln doctor`, `kiln inspect`, placeholders, the
-// dashboard, the tables in the documentation. docs/contributing-a-kind.md shows how one more is added.
+// Everything that depends on the names of files uses it: `kiln init`, `kiln doctor`, `kiln inspect`, placeholders, the
+// dashboard, the tables in the documentation. docs/contributing-a-kind.md shows how to add a kind.
 package processors
 
 import (
@@ -12,62 +13,62 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Kind is a kind of content: the formats of its files, and what becomes of them.
+// Kind is a kind of content: the formats of its files, and how they are processed.
 type Kind struct {
 	Name string // "texture"
 	Doc  string // in a few words: "pictures and textures"
-	Page string // of docs: "textures.md"; empty if there is none
+	Page string // page of docs: "textures.md"; empty if there is none
 
-	// Processor takes the files of the kind by default; nil: the game gets them as they are, by copy.
+	// Processor gets the files of the kind by default; nil: they are copied.
 	Processor func() processor.Processor
 
-	// Codes is what the codes of its messages begin with: "K12"; empty if it has none.
+	// Codes is the prefix of the codes of its messages: "K12"; empty if it has none.
 	Codes string
 
-	// Everywhere says that such files are found in folders that have nothing to do with a game, too: `kiln init` does not take them for a sign
-	// of content.
+	// Everywhere means that such files are also in folders that have nothing to do with a game: for `kiln init` they
+	// are no sign of content.
 	Everywhere bool
 
-	// Glyph stands for an asset that has no picture, in lists: one or two characters.
+	// Glyph is the sign in lists for an asset without a picture: one or two characters.
 	Glyph string
 
-	// Guess finds out which setting a file needs besides the defaults, by its name and, if it has to, its bytes; read gives nil where they
-	// cannot be read. nil: none ever. `kiln init` writes rules of it.
+	// Guess returns settings that a file needs besides the defaults, by its name and, if necessary, its bytes; read
+	// returns nil if they cannot be read. nil: there are never any. `kiln init` writes rules from them.
 	Guess func(file string, size int64, read func() []byte) processor.Guess
 
 	Formats []Format
 }
 
-// Format is a format of files. What it does not answer is nil.
+// Format is a file format. Functions that it does not support are nil.
 type Format struct {
 	Name       string   // "PNG"
-	Extensions []string // of its files, in lower case and with the dot
+	Extensions []string // in lower case and with the dot
 
-	// Made says that Kiln makes such files and its processor does not read them.
+	// Made means that Kiln writes such files and its processor does not read them.
 	Made bool
 
-	// Edited says that artists work on such files and that games do not load them: models, scenes, layered and vector pictures, sound
-	// projects. One that nothing processes is most often in the game by mistake.
+	// Edited means that artists work on such files and games do not load them: models, scenes, layered and vector
+	// pictures, sound projects. If no processor reads such a file, it is usually in the game by mistake.
 	Edited bool
 
-	// View is how a product or a source is shown; Media as what its bytes are sent to a browser that can show them by itself.
+	// View is how a product or a source is shown; Media is its media type if browsers can show it themselves.
 	View  preview.Kind
 	Media string
 
-	// Parse reads a document. It is there if View is preview.Data.
+	// Parse reads a document. It is set if View is preview.Data.
 	Parse func(data []byte) (document.Value, error)
 
-	// Check reports whether a file has its end.
+	// Check reports whether a file is complete.
 	Check func(f *whole.File) whole.State
 
-	// Describe says what a file holds in a line; an error says that it is not of the format.
+	// Describe describes a file in a line; the error means that it does not have the format.
 	Describe func(file string, data []byte) (string, error)
 
-	// Placeholder is a small file that stands for one that cannot be built.
+	// Placeholder returns a small file that replaces one that cannot be built.
 	Placeholder func() []byte
 }
 
-// All are Kiln's own processors, in the order they are shown.
+// All returns the built-in processors, in the order of display.
 func All() []processor.Processor {
 	var all []processor.Processor
 	for _, k := range Kinds {

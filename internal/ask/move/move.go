@@ -141,7 +141,7 @@ func (m *mover) undo(why error) error {
 			err = disk.Save(r.file, r.text)
 		}
 		if err != nil {
-			why = fmt.Errorf("%w; and %s is not as it was: %w", why, r.file, err)
+			why = fmt.Errorf("%w; and %s could not be restored: %w", why, r.file, err)
 		}
 	}
 	if err := m.back(m.roots); err != nil {

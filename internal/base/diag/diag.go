@@ -1,6 +1,6 @@
-// Package diag is how Kiln talks to people: every message says where, what, why and
-// what to do next, and has a code that never changes its meaning. It makes text and
-// JSON; it prints nothing and ends nothing.
+// Package diag has the messages for users: every message says where, what, why and what to do next,
+// and has a code that never changes its meaning. It makes text and JSON; it prints nothing and ends
+// nothing.
 package diag
 
 import (
@@ -39,7 +39,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Message is one thing to tell.
+// Message is one message.
 type Message struct {
 	Severity Severity `json:"severity"`
 	Code     Code     `json:"code"`
@@ -48,8 +48,8 @@ type Message struct {
 	Text   string   `json:"text"`
 	Line   string   `json:"source,omitempty"` // the line itself
 	Hint   string   `json:"hint,omitempty"`   // what to do next
-	Notes  []string `json:"notes,omitempty"`  // why, who else is concerned
-	More   []string `json:"more,omitempty"`   // what else the same is said of; the text counts it
+	Notes  []string `json:"notes,omitempty"`  // why, and what else is affected
+	More   []string `json:"more,omitempty"`   // further subjects of the same message; the text has their number
 }
 
 // Errorf makes an error message.
@@ -62,19 +62,20 @@ func Warningf(code Code, pos Pos, format string, args ...any) *Message {
 	return &Message{Severity: Warning, Code: code, Pos: pos, Text: fmt.Sprintf(format, args...)}
 }
 
-// WithHint says what to do next.
+// WithHint sets what to do next.
 func (m *Message) WithHint(format string, args ...any) *Message {
 	m.Hint = fmt.Sprintf(format, args...)
 	return m
 }
 
-// WithNote says why, or who else is concerned.
+// WithNote adds a reason, or what else is affected.
 func (m *Message) WithNote(format string, args ...any) *Message {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, args...))
 	return m
 }
 
-// WithSource takes the line to show out of the file's text, and how much of it to underline.
+// WithSource sets the line to show, from the file's text, and the number of characters to
+// underline.
 func (m *Message) WithSource(text []byte, length int) *Message {
 	m.Line, m.Length = SourceLine(text, m.Pos.Line), length
 	return m
@@ -90,14 +91,15 @@ func (m *Message) Error() string {
 	return s
 }
 
-// ID is the same for messages that say the same: where, what, and of what.
+// ID is equal for equal messages: place, text and notes.
 func (m *Message) ID() string { return strings.Join(append([]string{m.Error()}, m.Notes...), "\n") }
 
-// maxSourceLine is the longest line that is shown whole, in characters: a minified JSON of a
-// megabyte helps nobody.
+// maxSourceLine is the longest line that is shown completely, in characters: a minified JSON of a
+// megabyte is not readable.
 const maxSourceLine = 160
 
-// SourceLine is line n of a text, counted from 1, without its end; "" if it is not there or not text.
+// SourceLine returns line n of a text, counted from 1, without its end; "" if there is none or it is
+// not text.
 func SourceLine(text []byte, n int) string {
 	for ; n > 1 && len(text) > 0; n-- {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
@@ -113,7 +115,7 @@ func SourceLine(text []byte, n int) string {
 // Style is how a message is shown. The zero Style is plain.
 type Style struct {
 	Color bool
-	Width int // columns at which lines are broken; 0: they are not
+	Width int // columns at which lines are broken; 0: never
 }
 
 func (s Style) paint(code, text string) string {
@@ -162,7 +164,8 @@ func (m *Message) Write(w io.Writer, st Style) error {
 	return err
 }
 
-// excerpt is the line to show, with how many columns of a terminal stand before the mark, and how many the mark has; 0 if there is none.
+// excerpt returns the line to show, the columns of a terminal before the mark, and the columns of the mark; 0 if there
+// is none.
 func (m *Message) excerpt() (line string, space, mark int) {
 	line, col := window(m.Line, m.Column)
 	line = strings.ReplaceAll(harmless(line), "\t", " ")
@@ -175,7 +178,7 @@ func (m *Message) excerpt() (line string, space, mark int) {
 	return line, columns(r[:from]), max(1, columns(r[from:to]))
 }
 
-// harmless takes out what a terminal would obey: a file that is at fault should not also have the screen.
+// harmless removes control characters, so that a file with an error cannot control the terminal.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -185,7 +188,7 @@ func harmless(s string) string {
 	}, s)
 }
 
-// columns is how much room characters take on a terminal: two for what UAX #11 calls wide, none for what stands on the letter before.
+// columns is the width of characters on a terminal: two columns for wide ones (UAX #11), none for combining ones.
 func columns(rs []rune) int {
 	n := 0
 	for _, r := range rs {
@@ -210,7 +213,7 @@ func wide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi)
 }
 
-// window cuts a long line so that the column stays in sight.
+// window cuts a long line so that the column stays visible.
 func window(line string, col int) (string, int) {
 	r := []rune(line)
 	if len(r) <= maxSourceLine {
@@ -247,7 +250,8 @@ func (l List) Err() error {
 	return nil
 }
 
-// Messages finds all messages in an error, in order; an error, or a part of joined errors, that has none becomes one with the given code.
+// Messages returns all messages in an error, in order; an error without messages, or such a part of joined errors,
+// becomes one with the given code.
 func Messages(err error, otherwise Code) List {
 	if err == nil {
 		return nil

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// many is how many messages of one code are shown as one.
+// many is the number of messages of one code from which on they are shown as one.
 const many = 5
 
 // mostPlaces is how many places such a message names.
 const mostPlaces = 3
 
-// Condense puts one message in place of five or more of one code and severity, where the first of them stood:
-// with their number, the text of the first, and the first three places. Messages that were shown already, by
-// their IDs, count and are left out. all says how to see each.
+// Condense replaces five or more messages of one code and severity by one at the place of the first: with
+// their number, the text of the first, and the first three places. Messages that were shown already, by their
+// IDs, are counted and left out. all says how to see each.
 func Condense(l List, shown map[string]bool, all string) List {
 	type kind struct {
 		code     Code
@@ -40,7 +40,7 @@ func Condense(l List, shown map[string]bool, all string) List {
 	return short
 }
 
-// one stands for messages of one code.
+// one returns one message for several of one code.
 func (l List) one(all string) *Message {
 	m := &Message{Severity: l[0].Severity, Code: l[0].Code}
 	var places []string
@@ -90,8 +90,8 @@ func (st Style) wrap(text string, at, indent int) string {
 	return b.String()
 }
 
-// breakAt is where a line is broken so that no more than width columns stand before: at its last space there, or at its first if a word is
-// longer; -1 if it has none. Spaces at its beginning do not count.
+// breakAt is where to break a line so that the first part has at most width columns: at the last space there, or at the
+// first if a word is longer; -1 if there is no space. Spaces at the beginning do not count.
 func breakAt(line string, width int) int {
 	best, n := -1, 0
 	start := len(line) - len(strings.TrimLeft(line, " "))

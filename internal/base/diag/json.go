@@ -2,7 +2,8 @@ package diag
 
 import "encoding/json"
 
-// Encode is how messages, or what holds them, are kept in traces and snapshots: as JSON. It is nil if there are none.
+// Encode encodes messages, or values that contain them, for traces and snapshots, as JSON. It returns nil if there
+// are none.
 func Encode[M any](l []M) []byte {
 	if len(l) == 0 {
 		return nil
@@ -14,7 +15,7 @@ func Encode[M any](l []M) []byte {
 	return b
 }
 
-// Decode is the reverse of Encode. It is nil if the text is damaged.
+// Decode is the reverse of Encode. It returns nil if the text is damaged.
 func Decode[M any](b []byte) []M {
 	var l []M
 	if len(b) == 0 || json.Unmarshal(b, &l) != nil {

@@ -2,7 +2,7 @@ package diag
 
 import "fmt"
 
-// Size is a number of bytes for people, in powers of a thousand: "512 B", "1.4 MB".
+// Size formats a number of bytes for display, in powers of a thousand: "512 B", "1.4 MB".
 func Size(bytes int64) string {
 	if bytes < 1000 {
 		return fmt.Sprintf("%d B", bytes)

@@ -2,9 +2,9 @@ package diag
 
 import "fmt"
 
-// Nearest is the candidate most like word, or "" if none is near enough to be a slip
-// of the hand: at most a third of its letters may differ (Damerau-Levenshtein distance,
-// optimal string alignment).
+// Nearest is the candidate most similar to word, or "" if none is similar enough to be a typing
+// error: at most a third of its letters may differ (Damerau-Levenshtein distance, optimal string
+// alignment).
 func Nearest(word string, candidates []string) string {
 	best, bestDist := "", max(1, len(word)/3)+1
 	for _, c := range candidates {
@@ -58,5 +58,5 @@ func lower(c byte) byte {
 	return c
 }
 
-// Known are all codes, sorted.
+// Known returns all codes, sorted.
 func Known() []string { return known }

@@ -1,4 +1,4 @@
-// Package digest holds Kiln's one hash and the way keys are made of parts.
+// Package digest has Kiln's only hash, and makes keys from labelled parts.
 //
 // The hash is BLAKE3 with 32 bytes: 1.5-1.8 GB/s on one core where SHA-256 with
 // hardware help gives 0.7-1.4, and a build hashes every byte it reads and writes.
@@ -27,7 +27,7 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Short is the first 12 hexadecimal digits, for people.
+// Short is the first 12 hexadecimal digits, for display.
 func (h Hash) Short() string { return hex.EncodeToString(h[:6]) }
 
 // Parse reads what String writes.
@@ -67,12 +67,12 @@ func Reader(r io.Reader) (Hash, int64, error) {
 	return s.Sum(), n, err
 }
 
-// Builder makes a hash of labelled parts. Every label and part is preceded by its
-// length and a part by its kind, so no two lists of parts give the same bytes; and what people are shown
-// (Preimage) is read out of those bytes, so what is hashed and what is explained cannot differ.
+// Builder makes a hash of labelled parts. Every label and part is preceded by its length and a part by
+// its kind, so different lists of parts have different bytes. Preimage, for display, is decoded from
+// those bytes, so it always shows what is hashed.
 type Builder struct{ buf []byte }
 
-// Part is one labelled part of a key, as people see it.
+// Part is one labelled part of a key, for display.
 type Part struct{ Label, Value string }
 
 // Kinds of part.

@@ -1,6 +1,6 @@
 package disk
 
-// BootID is another text after each start of the system, and the same until then: what was written before a start and not synced may be
-// gone after it. It is "" where the system does not tell; then nobody knows whether there was one. A variable, so that tests start the
-// system anew.
+// BootID is a text that changes with each start of the system: what was written before a start and not synced may be
+// lost. It is "" if the system does not provide one; then it is not known whether there was a start. It is a variable,
+// so that tests can simulate one.
 var BootID = bootID

@@ -9,27 +9,27 @@ import (
 	"syscall"
 )
 
-// Replace gives the file from the name to, whose file goes.
+// Replace renames from to to, and replaces a file of that name.
 func Replace(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file, or a folder that is empty.
 func Remove(path string) error { return os.Remove(path) }
 
-// Open opens a file for reading. Others may replace and remove it meanwhile.
+// Open opens a file for reading. Others can replace and remove it meanwhile.
 func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0) }
 
-// Create makes a file that is not there yet, to be read and written.
+// Create creates a file that does not exist yet, for reading and writing.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, uint32(perm.Perm()))
 }
 
-// OpenFile is os.OpenFile for a file in whose place anybody may have put anything.
+// OpenFile is os.OpenFile for a path at which there may be something other than a file.
 func OpenFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	return open(path, flags, uint32(perm.Perm()))
 }
 
-// open is os.OpenFile without asking whether Go's poller can watch the file: that takes five system calls, and of regular files the
-// answer is no. It does not wait: to open a pipe would last until another program writes to it.
+// open is os.OpenFile without asking whether Go's poller can watch the file: that takes five system calls, and for
+// regular files the answer is no. It does not block: opening a pipe would wait for a writer.
 func open(path string, flags int, perm uint32) (*os.File, error) {
 	flags |= syscall.O_CLOEXEC | syscall.O_NONBLOCK
 	for {
@@ -41,10 +41,10 @@ func open(path string, flags int, perm uint32) (*os.File, error) {
 				return nil, &os.PathError{Op: "open", Path: path, Err: err}
 			}
 			return os.NewFile(uintptr(fd), path), nil
-		case syscall.EINTR: // a file system of the network: go.dev/issue/11180
-		case syscall.EAGAIN: // a file server has a lease on the file, and has to be waited for
+		case syscall.EINTR: // a network file system: go.dev/issue/11180
+		case syscall.EAGAIN: // a file server has a lease on the file, so it is tried again
 			flags &^= syscall.O_NONBLOCK
-		case syscall.ENXIO: // a socket, or a pipe that would be written to
+		case syscall.ENXIO: // a socket, or a pipe without a reader
 			return nil, &os.PathError{Op: "open", Path: path, Err: ErrNotAFile}
 		default:
 			return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -52,7 +52,7 @@ func open(path string, flags int, perm uint32) (*os.File, error) {
 	}
 }
 
-// isFile returns an error if a descriptor is of a pipe or a device. What is read of a folder is an error of its own.
+// isFile returns an error for the descriptor of a pipe or a device. Reading from a folder fails anyway.
 func isFile(fd int) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
@@ -61,14 +61,14 @@ func isFile(fd int) error {
 	if kind := st.Mode & syscall.S_IFMT; kind != syscall.S_IFREG && kind != syscall.S_IFDIR {
 		return ErrNotAFile
 	}
-	return syscall.SetNonblock(fd, false) // else Go asks its poller
+	return syscall.SetNonblock(fd, false) // otherwise Go asks its poller
 }
 
-// Full tells whether an error says that there is no room.
+// Full reports whether an error means that the disk is full.
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Passing tells whether an error is of what the machine has left, of its disks or of a network's, and not of what was asked: the same may
-// work later.
+// Passing reports whether an error is caused by the state of the machine, its disks or a network, and not by the
+// request: the same may work later.
 func Passing(err error) bool {
 	for _, no := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EROFS} {
 		if errors.Is(err, no) {
@@ -78,11 +78,12 @@ func Passing(err error) bool {
 	return Full(err)
 }
 
-// InUse tells whether an error says that another program has the file open, which stops nobody here.
+// InUse reports whether an error means that another program has the file open, which has no effect
+// here.
 func InUse(error) bool { return false }
 
-// SyncFolder waits until the names in a folder are on the disk. Some file systems cannot, or keep names safe by themselves, and some
-// folders may be written and not read: then it is as good as it gets.
+// SyncFolder waits until the names in a folder are on the disk. Errors of file systems that do not support it, or do
+// not need it, and of folders that cannot be read are ignored.
 func SyncFolder(dir string) error {
 	f, err := Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -98,5 +99,5 @@ func SyncFolder(dir string) error {
 	return nil
 }
 
-// alive tells whether there is a process of that number.
+// alive reports whether there is a process with this number.
 func alive(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) != syscall.ESRCH }

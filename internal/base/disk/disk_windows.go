@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Replace gives the file from the name to, whose file goes. Read-only files are neither replaced nor removed by Windows, and so are not for
-// a moment; the attribute is the file's, not the name's: other links to it are writable from then on.
+// Replace renames from to to, and replaces a file of that name. Windows neither replaces nor removes read-only files,
+// so the attribute is cleared for a moment; it belongs to the file, not to the name: other links to it are writable
+// from then on.
 func Replace(from, to string) error {
 	old, oerr := os.Lstat(to)
-	if at, err := os.Lstat(from); err == nil && oerr == nil && os.SameFile(at, old) { // which cannot be put in its own place
+	if at, err := os.Lstat(from); err == nil && oerr == nil && os.SameFile(at, old) { // a file cannot replace itself
 		return errors.Join(Remove(from), os.Chmod(to, old.Mode())) // Remove has made it writable under all its names
 	}
 	err := os.Rename(from, to)
@@ -22,14 +23,14 @@ func Replace(from, to string) error {
 		return err
 	}
 	if oerr == nil && old.IsDir() {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EISDIR} // as elsewhere; Windows says "access denied"
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EISDIR} // as on other systems; Windows says "access denied"
 	}
 	return overwriting(to, false, func() error { return os.Rename(from, to) })
 }
 
 // Remove removes a file, or a folder that is empty.
 func Remove(path string) error {
-	old, oerr := os.Lstat(path) // os.Remove clears the attribute, too
+	old, oerr := os.Lstat(path) // os.Remove clears the attribute too
 	err := os.Remove(path)
 	if !InUse(err) {
 		return err
@@ -37,7 +38,8 @@ func Remove(path string) error {
 	return overwriting(path, oerr == nil && readOnly(old), func() error { return os.Remove(path) })
 }
 
-// overwriting does something as Try does, to a file that is not read-only meanwhile. If it cannot be done, one that was is read-only again.
+// overwriting runs Try on a file whose read-only attribute is cleared meanwhile. If that fails, the attribute is
+// restored.
 func overwriting(path string, was bool, do func() error) error {
 	err := Try(func() error {
 		if now, err := os.Lstat(path); err == nil && readOnly(now) {
@@ -46,14 +48,14 @@ func overwriting(path string, was bool, do func() error) error {
 		return do()
 	})
 	if err != nil && was {
-		os.Chmod(path, 0o444) // it may be a blob, too; if it cannot be, err says what is wrong with it
+		os.Chmod(path, 0o444) // it may be a blob too; if this fails, err is the better error
 	}
 	return err
 }
 
 func readOnly(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o200 == 0 }
 
-// Try does something until nobody who has the file open is in its way, for as long as Patience.
+// Try repeats an operation while others have the file open, for at most Patience.
 func Try(do func() error) error { return try(InUse, do) }
 
 func try(wait func(error) bool, do func() error) error {
@@ -67,7 +69,7 @@ func try(wait func(error) bool, do func() error) error {
 	}
 }
 
-// Open opens a file for reading, so that it can be replaced and removed meanwhile. os.Open keeps others from it.
+// Open opens a file for reading, so that it can be replaced and removed meanwhile, which os.Open prevents.
 func Open(path string) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -85,7 +87,7 @@ func Open(path string) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// Create makes a file that is not there yet, to be read and written.
+// Create creates a file that does not exist yet, for reading and writing.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
@@ -95,13 +97,13 @@ func OpenFile(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flags, perm)
 }
 
-// Full tells whether an error says that there is no room.
+// Full reports whether an error means that the disk is full.
 func Full(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) || errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// Passing tells whether an error is of what the machine has left, of its disks or of a network's, and not of what was asked: the same may
-// work later.
+// Passing reports whether an error is caused by the state of the machine, its disks or a network, and not by the
+// request: the same may work later.
 func Passing(err error) bool {
 	for _, no := range []windows.Errno{windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_OUTOFMEMORY, windows.ERROR_TOO_MANY_OPEN_FILES,
 		windows.ERROR_NO_SYSTEM_RESOURCES, windows.ERROR_NOT_READY, windows.ERROR_IO_DEVICE, windows.ERROR_WRITE_PROTECT} {
@@ -112,18 +114,18 @@ func Passing(err error) bool {
 	return Full(err) || held(err)
 }
 
-// InUse tells whether an error says that another program has the file open. Windows says "access denied" of some of these, as it does of a
-// file that the user has no right to.
+// InUse reports whether an error means that another program has the file open. Windows sometimes says "access denied"
+// then, as for a file to which the user has no right.
 func InUse(err error) bool { return held(err) || errors.Is(err, fs.ErrPermission) }
 
 func held(err error) bool {
 	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
 
-// SyncFolder has nothing to wait for: NTFS keeps a journal of names.
+// SyncFolder does nothing: NTFS has a journal of names.
 func SyncFolder(string) error { return nil }
 
-// alive tells whether there is a process of that number.
+// alive reports whether there is a process with this number.
 func alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
 	if err != nil {

@@ -8,10 +8,11 @@ import (
 	"os"
 )
 
-// ErrNotAFile is what Open, OpenFile and what reads say of a pipe, a socket or a device.
+// ErrNotAFile is the error of Open, OpenFile and the read functions for a pipe, a socket or a
+// device.
 var ErrNotAFile = errors.New("this is a pipe, a socket or a device, not a file")
 
-// IsFile returns ErrNotAFile for a pipe, a socket or a device, which another package is not to open.
+// IsFile returns ErrNotAFile for a pipe, a socket or a device, which another package must not open.
 func IsFile(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return &fs.PathError{Op: "open", Path: path, Err: ErrNotAFile}
@@ -19,10 +20,10 @@ func IsFile(path string) error {
 	return nil
 }
 
-// ReadFile reads a file whole. Others may replace and remove it meanwhile.
+// ReadFile reads a whole file. Others can replace and remove it meanwhile.
 func ReadFile(path string) ([]byte, error) { return ReadText(path, 0) }
 
-// ReadText is ReadFile of no more than max bytes and one; max 0 sets no limit.
+// ReadText is ReadFile for at most max bytes and one more; max 0 means no limit.
 func ReadText(path string, max int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {

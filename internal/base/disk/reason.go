@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Reason leaves the paths out of an error of the disk.
+// Reason removes the paths from an error of the disk.
 func Reason(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError

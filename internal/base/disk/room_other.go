@@ -4,5 +4,5 @@ package disk
 
 import "errors"
 
-// Room is how many bytes can still be written where a folder is.
+// Room returns how many bytes can still be written in a folder.
 func Room(string) (int64, error) { return 0, errors.ErrUnsupported }

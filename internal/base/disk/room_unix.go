@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Room is how many bytes can still be written where a folder is.
+// Room returns how many bytes can still be written in a folder.
 func Room(folder string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(folder, &st); err != nil {

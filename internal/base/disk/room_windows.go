@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Room is how many bytes can still be written where a folder is.
+// Room returns how many bytes can still be written in a folder.
 func Room(folder string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(folder)
 	var room uint64

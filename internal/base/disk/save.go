@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// TempPrefix begins the names of files that are about to be put in place.
+// TempPrefix is the prefix of temporary files that will be renamed.
 const TempPrefix = ".kiln-"
 
-// Temp is what a file is called while this process writes it. Another process has another name for it.
+// Temp is the temporary name of a file, different for each process.
 func Temp(file string) string {
 	return filepath.Join(filepath.Dir(file), fmt.Sprintf("%s%d-%s", TempPrefix, os.Getpid(), filepath.Base(file)))
 }
 
-// Save replaces what a file holds, for good: once it returns, no power cut brings back what was there, and a power cut before leaves the
-// file as it was or as it will be. Its mode stays; if it is a symbolic link, that stays too, and the file is replaced that it leads to.
-// Only one goroutine saves a file at a time; several processes may.
+// Save replaces the content of a file permanently: after it returns, a power failure does not restore the old content,
+// and a power failure before leaves the file with the old or the new content. Its mode is kept; if it is a symbolic
+// link, its target is replaced. Only one goroutine may save a file at a time; several processes may.
 func Save(file string, data []byte) error {
 	file, err := follow(file)
 	if err != nil {
@@ -49,7 +49,7 @@ func Save(file string, data []byte) error {
 	return SyncFolder(filepath.Dir(file))
 }
 
-// About is an error about a file's temporary name, which nobody has to know of, as one about the file.
+// About turns an error about a file's temporary name into one about the file.
 func About(file string, err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -62,7 +62,7 @@ func About(file string, err error) error {
 	return err
 }
 
-// saveAs writes a new file and waits until it is on the disk. Mode 0 is that of any new file.
+// saveAs writes a new file and waits until it is on the disk. Mode 0 means the default.
 func saveAs(tmp string, data []byte, mode fs.FileMode) error {
 	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -78,16 +78,16 @@ func saveAs(tmp string, data []byte, mode fs.FileMode) error {
 	return err
 }
 
-// follow goes along symbolic links to a file that may not be there yet.
+// follow resolves symbolic links to a file that may not exist yet.
 func follow(file string) (string, error) {
 	for range 40 {
 		link, err := os.Readlink(file)
 		if err != nil {
-			return file, nil // it is no link, or not there, or whoever opens it says what is wrong
+			return file, nil // it is not a link, or does not exist, or opening it will report the error
 		}
 		if !filepath.IsAbs(link) {
 			dir, _ := filepath.Split(file)
-			link = dir + link // not cleaned: ".." after a link is not the folder that the link is in
+			link = dir + link // not cleaned: ".." after a link is not the folder of the link
 		}
 		dir, base := filepath.Split(link)
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
@@ -98,7 +98,7 @@ func follow(file string) (string, error) {
 	return "", &os.PathError{Op: "open", Path: file, Err: errors.New("too many levels of symbolic links")}
 }
 
-// RemoveLeft removes what processes that are no more left beside a file while they were about to replace it.
+// RemoveLeft removes temporary files that ended processes left beside a file.
 func RemoveLeft(file string) {
 	if real, err := follow(file); err == nil {
 		file = real
@@ -122,7 +122,7 @@ func RemoveLeft(file string) {
 	}
 }
 
-// Keep writes a file whole or not at all, and makes its folder. It is not synced: it is for what can be made again, as caches hold it.
+// Keep writes a file completely or not at all, and creates its folder. It does not sync, because it is for caches.
 // Several processes may write the same file.
 func Keep(file string, data []byte) error {
 	dir := filepath.Dir(file)

@@ -1,15 +1,15 @@
-// Package fingerprint finds what stands for the code of a processor in Go that a team compiles into a kiln of its own.
+// Package fingerprint computes a hash of the code of a Go processor that a team compiles into a kiln of its own.
 //
-// What is hashed is always what was compiled, never what lies on a disk: a file may be saved while the compiler reads it,
-// and a program may be copied long after. There are three ways, the most precise first:
+// It always hashes what was compiled, never files on a disk: a file may be saved while the compiler reads it, and a
+// program may be copied much later. There are three ways, the most precise first:
 //
-//   - The source that the processor carries in itself (processor.Sourced), if that is all of it: every package of a work tree that
-//     it imports, tests left out. Modules that it imports count by their versions.
+//   - The source that the processor embeds (processor.Sourced), if that is complete: every package of a work tree that
+//     it imports, without tests. Imported modules count by their versions.
 //   - The version of its module, if it has one.
 //   - The whole program. That is always right, and changes whenever anything in the program does.
 //
-// In the first two ways the values that the processor was made with count besides: tilemap.New(16). Where these are more than values, such
-// as a function, whose code may be anywhere in the program, the program counts.
+// In the first two ways the values with which the processor was made also count: tilemap.New(16). If one of them is
+// more than a value, such as a function, whose code may be anywhere in the program, the program counts.
 package fingerprint
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Way is how the code of a processor is known.
+// Way is how the code of a processor is identified.
 type Way string
 
 const (
@@ -42,25 +42,26 @@ const (
 	Program Way = "program" // the program that it is compiled into
 )
 
-// Code stands for a processor's code: another text if the code is another.
+// Code identifies a processor's code: its text changes with the code.
 type Code struct {
 	Way  Way
 	Text string
 }
 
-// Binary is the program that runs.
+// Binary is the running program.
 type Binary struct {
-	Info *debug.BuildInfo // nil: it is not known how it was built
-	Hash func() string    // of the program, made once
+	Info *debug.BuildInfo // nil: its build information is not known
+	Hash func() string    // of the program, computed once
 }
 
-// This is the program that runs now.
+// This is the running program.
 func This() Binary {
 	info, _ := debug.ReadBuildInfo()
 	return Binary{info, sync.OnceValue(hashSelf)}
 }
 
-// hashSelf hashes the program's file, 25 ms for 40 MB. One that cannot be read is never the same as before.
+// hashSelf hashes the program's file, 25 ms for 40 MB. A program that cannot be read gets a different hash
+// each time.
 func hashSelf() string {
 	name, err := os.Executable()
 	if err == nil {
@@ -76,7 +77,7 @@ func hashSelf() string {
 	return fmt.Sprintf("process %d: %v", os.Getpid(), err)
 }
 
-// Of finds the code of a processor.
+// Of returns the code of a processor.
 func Of(p processor.Processor, in Binary) Code {
 	t := reflect.TypeOf(p)
 	for t.Kind() == reflect.Pointer {
@@ -101,16 +102,16 @@ func Of(p processor.Processor, in Binary) Code {
 	return Code{Program, in.Hash()}
 }
 
-// values hashes what a processor holds.
+// values hashes the fields of a processor.
 type values struct {
 	sum     *digest.Builder
 	visited int
 }
 
-// most is how many values a processor may hold to be known by them; it ends what leads back to itself.
+// most is how many values a processor may contain; it also ends cyclic values.
 const most = 10_000
 
-// add is false if it comes upon what is more than a value.
+// add returns false if it finds something other than a value.
 func (s *values) add(v reflect.Value) bool {
 	if s.visited++; s.visited > most {
 		return false
@@ -145,7 +146,7 @@ func (s *values) add(v reflect.Value) bool {
 	return true
 }
 
-// addMap takes the entries in the order of their keys.
+// addMap adds the entries in the order of their keys.
 func (s *values) addMap(v reflect.Value) bool {
 	keys := v.MapKeys()
 	if k := v.Type().Key().Kind(); len(keys) > 0 && k != reflect.String && k != reflect.Bool && (k < reflect.Int || k > reflect.Float64) {
@@ -166,7 +167,7 @@ type module struct{ Path, Version, Sum string }
 
 func (m *module) text() string { return m.Path + "@" + m.Version + " " + m.Sum }
 
-// moduleOf is the module of a package, or nil for one of the standard library.
+// moduleOf returns the module of a package, or nil for the standard library.
 func moduleOf(pkg string, info *debug.BuildInfo) *module {
 	var found *debug.Module
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
@@ -180,7 +181,7 @@ func moduleOf(pkg string, info *debug.BuildInfo) *module {
 	return versionOf(found)
 }
 
-// versionOf leaves out versions that say less than all of the code: of a work tree that is not as it was committed.
+// versionOf returns nil for a version that does not identify the code: of a modified work tree.
 func versionOf(m *debug.Module) *module {
 	out := &module{Path: m.Path, Version: m.Version, Sum: m.Sum}
 	if m.Replace != nil {
@@ -195,19 +196,20 @@ func versionOf(m *debug.Module) *module {
 	return out
 }
 
-// contract is what of Kiln a processor is written against. Its meaning is part of every fingerprint by a number of its own.
+// contract is the package that processors are written against. A separate number for its meaning is part of every
+// fingerprint.
 const contract = "github.com/kiln-pipeline/kiln/processor"
 
-// maxSource is how much source a processor may carry, in bytes.
+// maxSource is how much source a processor may embed, in bytes.
 const maxSource = 64 << 20
 
 var errIncomplete = errors.New("not all of the source")
 
-// ofSource hashes the source of a package, in which a type of this name is declared. It fails if more source would be needed than there is.
+// ofSource hashes the source of a package in which a type of this name is declared. It fails if source is missing.
 func ofSource(source fs.FS, home, typeName string, info *debug.BuildInfo) (string, error) {
 	typeName, _, _ = strings.Cut(typeName, "[")
 	sum := digest.Build("source").Str("package", home)
-	packages := map[string]bool{} // that source is there of
+	packages := map[string]bool{} // those whose source is embedded
 	imports := map[string]bool{}
 	declared := false
 	size := 0
@@ -249,7 +251,7 @@ func ofSource(source fs.FS, home, typeName string, info *debug.BuildInfo) (strin
 	if err != nil {
 		return "", err
 	}
-	if modules { // whatever these import counts as well
+	if modules { // what these import counts too
 		for _, m := range info.Deps {
 			if m := versionOf(m); !strings.HasPrefix(contract, m.Path+"/") {
 				sum.Str("module", m.text())
@@ -259,8 +261,8 @@ func ofSource(source fs.FS, home, typeName string, info *debug.BuildInfo) (strin
 	return sum.Sum().String(), nil
 }
 
-// outside looks at what is imported besides the packages that source is there of: it fails if that is of a work tree, and tells whether
-// it is of a module.
+// outside checks imports of packages whose source is not embedded: it fails if one is of a work tree, and reports
+// whether one is of a module.
 func outside(imports, packages map[string]bool, info *debug.BuildInfo) (modules bool, err error) {
 	for p := range imports {
 		if packages[p] || p == contract || strings.HasPrefix(p, contract+"/") {
@@ -277,8 +279,8 @@ func outside(imports, packages map[string]bool, info *debug.BuildInfo) (modules 
 	return modules, nil
 }
 
-// self tells whether a file of Go compiles to nothing but what is in it, and in files that are there: no C, no assembly, and no embedded
-// file that is elsewhere.
+// self reports whether a Go file compiles only from itself and embedded files: no C, no assembly, and no go:embed of
+// other files.
 func self(f *ast.File, source fs.FS, dir string) bool {
 	for _, i := range f.Imports {
 		if i.Path.Value == `"C"` {

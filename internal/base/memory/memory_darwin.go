@@ -2,7 +2,7 @@ package memory
 
 import "golang.org/x/sys/unix"
 
-// Physical of the machine in bytes; 0 if it cannot be told.
+// Physical is the memory of the machine in bytes; 0 if not known.
 func Physical() int64 {
 	bytes, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Physical of the machine in bytes, or of the control group that Kiln is in, if that has less; 0 if it cannot be told.
+// Physical is the memory of the machine in bytes, or of Kiln's control group if that is less; 0 if not known.
 func Physical() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -27,9 +27,9 @@ func Physical() int64 {
 	})
 }
 
-// groupMemory is the least limit of the control groups that a process is in and of those around them, if it is less than all. A line is
-// number, controllers and path, parted by colons; version 2 names no controllers. In a container the path may be that of the machine
-// outside, of which the container sees only its own group, as the root.
+// groupMemory is the lowest limit of a process's control groups and their parents, if it is lower than all. A line has
+// a number, controllers and a path, separated by colons; version 2 names no controllers. In a container the path may be
+// that of the host machine, while the container sees only its own group, as the root.
 func groupMemory(groups []byte, all int64, read func(file string) []byte) int64 {
 	for line := range strings.Lines(string(groups)) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -44,7 +44,7 @@ func groupMemory(groups []byte, all int64, read func(file string) []byte) int64 
 			mount, file = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
 		}
 		for folder := path.Join("/", parts[2]); ; folder = path.Dir(folder) {
-			text := string(bytes.TrimSpace(read(path.Join(mount, folder, file)))) // "max" is none, and no number
+			text := string(bytes.TrimSpace(read(path.Join(mount, folder, file)))) // "max" means no limit, and is not a number
 			if limit, err := strconv.ParseInt(text, 10, 64); err == nil && limit > 0 {
 				all = min(all, limit)
 			}

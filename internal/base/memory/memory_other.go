@@ -2,5 +2,6 @@
 
 package memory
 
-// Physical of the machine in bytes; 0, which limits nothing, where no portable call tells.
+// Physical is the memory of the machine in bytes; 0, which limits nothing, because there is no
+// portable call.
 func Physical() int64 { return 0 }

@@ -12,7 +12,7 @@ type memoryStatus struct {
 	physical, freePhysical, pageFile, freePageFile, virtual, freeVirtual, extendedVirtual uint64
 }
 
-// Physical of the machine in bytes; 0 if it cannot be told.
+// Physical is the memory of the machine in bytes; 0 if not known.
 func Physical() int64 {
 	s := memoryStatus{length: uint32(unsafe.Sizeof(memoryStatus{}))}
 	if ok, _, _ := windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx").Call(uintptr(unsafe.Pointer(&s))); ok == 0 {

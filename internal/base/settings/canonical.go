@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Canonical is the text of a settings struct that keys are made of: one line a setting, sorted by dotted
-// name, each value typed by the way it is written, as in TOML:
+// Canonical is the text of a settings struct for keys: one line for each setting, sorted by dotted name, with values
+// that show their types, as in TOML:
 //
 //	filter = "box"
 //	font.size = 12
 //	gamma = 1.0
 //	tags = { "a" = "x" }
 //
-// Two structs have the same text if and only if their settings are equal (an empty and a missing list or table are). nil gives none.
+// Two structs have the same text if and only if their settings are equal (an empty and a missing list or table are).
+// nil has an empty text.
 func Canonical(value any) []byte {
 	if value == nil {
 		return nil

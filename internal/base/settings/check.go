@@ -14,15 +14,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Name is what platforms, processors and parcels may be called: such names are parts of paths and
-// of keys on every system.
+// Name matches valid names of platforms, processors and parcels: they are parts of paths and of
+// keys on every system.
 var Name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`) })
 
 var settingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-// Check finds the mistakes a programmer can make in a processor's Info: names, extensions, settings of
-// a kind that files cannot give, tags that do not fit, defaults that would be refused. Everything
-// else in this package may panic on an Info that does not pass.
+// Check finds a programmer's errors in a processor's Info: names, extensions, settings of a type that
+// files cannot have, tags that do not fit, invalid defaults. Everything else in this package may panic
+// with an Info that Check rejects.
 func Check(info processor.Info) error {
 	c := checker{}
 	if !Name().MatchString(info.Name) || info.Name == "none" || info.Name == "textures" {
@@ -94,8 +94,8 @@ func (c *checker) structure(v reflect.Value, prefix string) {
 	}
 }
 
-// leaf reports whether a setting may be of this type: bool, int, int64, float64, string, a slice
-// of those, map[string]string or map[string]any.
+// leaf reports whether a setting may have this type: bool, int, int64, float64, string, a slice of
+// those, map[string]string or map[string]any.
 func leaf(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -114,7 +114,7 @@ func scalar(t reflect.Type) bool {
 	return false
 }
 
-// bounds checks the tags values, min and max, and the default against them.
+// bounds checks the tags values, min and max, and the default.
 func (c *checker) bounds(f field, name string, v reflect.Value) {
 	elem := f.Type
 	if elem.Kind() == reflect.Slice || elem.Kind() == reflect.Map {

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// JSON is a resolved settings struct as a JSON object with the names of rules; "{}" for nil.
+// JSON is a resolved settings struct as a JSON object with the names used in rules; "{}" for nil.
 func JSON(value any) string {
 	if value == nil {
 		return "{}"
 	}
 	b, err := json.Marshal(plain(reflect.ValueOf(value).Elem()))
 	if err != nil {
-		return "{}" // what Check lets pass always marshals
+		return "{}" // what Check accepts always marshals
 	}
 	return string(b)
 }
@@ -38,8 +38,8 @@ func plain(v reflect.Value) any {
 	return m
 }
 
-// Difference is what a resolved settings struct has that another one of its type has not, by the names of rules: laid over the other
-// one, it gives the first.
+// Difference returns the settings in which a resolved struct differs from another one of its type, by the names used in
+// rules: merged over the other one, they give the first.
 func Difference(value, base any) map[string]any {
 	m := map[string]any{}
 	if value == nil {
@@ -54,7 +54,7 @@ func Difference(value, base any) map[string]any {
 	return m
 }
 
-// FromJSON reads a JSON object as a table that stands in no file. There is no null in settings.
+// FromJSON reads a JSON object as a table without places. Settings have no null.
 func FromJSON(text []byte) (*Table, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -112,11 +112,11 @@ func valueOf(v any) (*Value, error) {
 	return nil, errors.New("null is not a setting")
 }
 
-// JSON is a table as FromJSON reads it; "{}" for nil. A date or time is a string.
+// JSON is the reverse of FromJSON; "{}" for nil. A date or time becomes a string.
 func (t *Table) JSON() string {
 	b, err := json.Marshal(t.object())
 	if err != nil {
-		return "{}" // TOML has an infinite float, and no setting takes one
+		return "{}" // TOML has infinite floats, but no setting accepts one
 	}
 	return string(b)
 }
@@ -151,7 +151,7 @@ func (v *Value) any() any {
 	return v.Str
 }
 
-// floatText keeps a whole float apart from an integer.
+// floatText distinguishes a whole float from an integer.
 func floatText(x float64) any {
 	if text := strconv.FormatFloat(x, 'g', -1, 64); x == math.Trunc(x) && !strings.ContainsAny(text, ".eIN") {
 		return json.Number(text + ".0")

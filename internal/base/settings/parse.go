@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Parse reads what Canonical wrote of a struct of the type that like points to, and gives a new one; nil for nil. It takes canonical text
-// only: whatever it takes, Canonical writes again.
+// Parse reads the text of Canonical as a struct of the type that like points to, and returns a new one; nil for nil. It
+// accepts only canonical text: Canonical writes everything that it accepts in the same way.
 func Parse(like any, text []byte) (any, error) {
 	if like == nil {
 		if len(text) > 0 {
@@ -62,7 +62,7 @@ type parser struct {
 	err   error
 }
 
-// maxDepth is how deep free-form tables and lists may lie in each other.
+// maxDepth is how deeply free-form tables and lists may be nested.
 const maxDepth = 10_000
 
 func (p *parser) failf(format string, args ...any) {
@@ -84,7 +84,7 @@ func (p *parser) expect(text string) {
 	}
 }
 
-// word is what stands before the end of a list, a table or the line.
+// word is the text up to the end of a list, a table or the line.
 func (p *parser) word() string {
 	n := strings.IndexAny(p.rest, ",] ")
 	if n < 0 {
@@ -95,7 +95,7 @@ func (p *parser) word() string {
 	return word
 }
 
-// value reads a value of the type that v has.
+// value reads a value of the type of v.
 func (p *parser) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -135,7 +135,7 @@ func (p *parser) value(v reflect.Value) {
 	}
 }
 
-// free reads a value of whatever type it is written as.
+// free reads a value of any type.
 func (p *parser) free() any {
 	if p.depth++; p.depth > maxDepth {
 		p.failf("more than %d tables and lists lie in each other", maxDepth)

@@ -12,22 +12,22 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Layer is one table of settings to lay over what is there.
+// Layer is one table of settings to merge over the layers below.
 type Layer struct {
-	Table *Table // nil gives nothing
+	Table *Table // nil is empty
 
-	// Lenient leaves out settings that the processor does not have, instead of refusing them: a
-	// rule for all files of a folder may well say something that concerns only some of them.
+	// Lenient ignores settings that the processor does not have, instead of reporting them: a rule
+	// for all files of a folder may have settings for only some of them.
 	Lenient bool
 
-	// Except are keys that are not for this processor: tables for the processors of these names.
+	// Except are keys that are not for this processor: tables with the names of other processors.
 	Except []string
 }
 
 func (l *Layer) excepts(key string) bool { return slices.Contains(l.Except, key) }
 
-// Resolve gives a new pointer to a struct of the type of info.Settings: the defaults with the layers
-// over them, in order; nil if the processor has no settings. info must have passed Check.
+// Resolve returns a new pointer to a struct of the type of info.Settings: the defaults with the
+// layers merged over them, in order; nil if the processor has no settings. Check must accept info.
 func Resolve(info processor.Info, layers []Layer) (any, diag.List) {
 	r := resolver{processor: info.Name}
 	if info.Settings == nil {
@@ -55,8 +55,9 @@ func Resolve(info processor.Info, layers []Layer) (any, diag.List) {
 	return to.Interface(), r.diags
 }
 
-// clone copies deeply, so that no two assets share a slice or a map with the defaults. What has the same canonical text becomes the same for
-// processors, too: a missing list or table is an empty one, and values of a free-form table are of the types that files give.
+// clone copies deeply, so that no two assets share a slice or a map with the defaults. Values with the same canonical
+// text become equal: a missing list or table becomes an empty one, and values of a free-form table get the types that
+// files have.
 func clone(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.Struct:
@@ -70,7 +71,7 @@ func clone(to, from reflect.Value) {
 		for it := from.MapRange(); it.Next(); {
 			v := it.Value()
 			if v.Kind() == reflect.Interface {
-				x, _ := asInFile(v) // Check has seen to that
+				x, _ := asInFile(v) // Check makes sure of that
 				v = reflect.ValueOf(x)
 			}
 			to.SetMapIndex(it.Key(), v)
@@ -80,8 +81,8 @@ func clone(to, from reflect.Value) {
 	}
 }
 
-// asInFile is a value that a program has put into a free-form table, as it would be if it had come from a file: string, bool, int64,
-// float64, []any or map[string]any. It is false for what no file can give.
+// asInFile converts a value that a program has put into a free-form table to the type that it would have from a file:
+// string, bool, int64, float64, []any or map[string]any. It returns false for values that files cannot have.
 func asInFile(v reflect.Value) (any, bool) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -125,7 +126,7 @@ type resolver struct {
 
 func (r *resolver) add(m *diag.Message) { r.diags = append(r.diags, m) }
 
-// structure lays a table over a struct, as the layer that it is of says.
+// structure merges a table over a struct, following the options of its layer.
 func (r *resolver) structure(to reflect.Value, t *Table, prefix string, l Layer) {
 	fields := fieldsOf(to.Type())
 	for _, e := range t.Entries {
@@ -147,7 +148,7 @@ func (r *resolver) structure(to reflect.Value, t *Table, prefix string, l Layer)
 	}
 }
 
-// Unknown says that a processor has no such setting, and which one was probably meant.
+// Unknown is the error for a setting that a processor does not have, with a suggestion.
 func Unknown(e Entry, processor, prefix string, names []string) *diag.Message {
 	m := e.Span.Errorf(diag.UnknownKey, "processor %q has no setting %q", processor, prefix+e.Key)
 	if m.Hint = diag.DidYouMean(e.Key, names); m.Hint == "" {
@@ -156,7 +157,7 @@ func Unknown(e Entry, processor, prefix string, names []string) *diag.Message {
 	return m
 }
 
-// oneOf lists choices, up to the number that can be read at a glance.
+// oneOf lists choices, unless there are too many.
 func oneOf(before string, names []string) string {
 	const most = 12
 	if len(names) > most {
@@ -165,7 +166,7 @@ func oneOf(before string, names []string) string {
 	return before + strings.Join(names, ", ")
 }
 
-// set puts one value into a field if it fits, and says why if it does not.
+// set sets a field to a value, and reports why if the value does not fit.
 func (r *resolver) set(to reflect.Value, f field, name string, v *Value) {
 	switch to.Kind() {
 	case reflect.Struct:
@@ -210,7 +211,7 @@ func (r *resolver) table(to reflect.Value, f field, name string, v *Value) {
 	}
 }
 
-// merge lays a table over a free-form map.
+// merge merges a table over a free-form map.
 func (r *resolver) merge(to map[string]any, name string, t *Table) {
 	for _, e := range t.Entries {
 		if inner, ok := to[e.Key].(map[string]any); ok && e.Kind == Inner {
@@ -221,7 +222,7 @@ func (r *resolver) merge(to map[string]any, name string, t *Table) {
 	}
 }
 
-// free gives a value of whatever kind it is: string, bool, int64, float64, []any, map[string]any.
+// free returns a value of any type: string, bool, int64, float64, []any, map[string]any.
 func (r *resolver) free(name string, v *Value) (any, bool) {
 	switch v.Kind {
 	case String:
@@ -289,7 +290,7 @@ func (r *resolver) wrong(want reflect.Type, name string, v *Value) {
 	r.add(m)
 }
 
-// wrongHint guesses the slip: quotes around a number, a single value where a list is wanted.
+// wrongHint guesses the error: quotes around a number, a single value instead of a list.
 func wrongHint(want reflect.Type, v *Value) string {
 	switch kind := want.Kind(); {
 	case v.Kind == String && kind == reflect.Bool && (v.Str == "true" || v.Str == "false"):
@@ -356,16 +357,16 @@ func span(low, high string) string {
 	return low + " to " + high
 }
 
-// Origin tells where a setting's value comes from.
+// Origin is where a setting's value comes from.
 type Origin struct {
 	Name  string // dotted
-	Value string // as it would be written in a file
+	Value string // as written in a file
 	Span  Span   // the value's place; zero for a default
 	Uses  []Use  // variables in it
 }
 
-// Origins lists every setting of a resolved struct, in its order, with the last layer that gave it.
-// A free-form table gives an origin for each of its keys, sorted.
+// Origins lists every setting of a resolved struct, in its order, with the last layer that set it.
+// A free-form table has an origin for each of its keys, sorted.
 func Origins(value any, layers []Layer) []Origin {
 	if value == nil {
 		return nil

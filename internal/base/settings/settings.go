@@ -1,13 +1,13 @@
-// Package settings turns what people wrote into the settings struct of a processor.
+// Package settings turns settings in files into the settings struct of a processor.
 //
-// A processor declares its settings as a struct with defaults (processor.Info.Settings). Files give
-// tables whose every key and value knows its place. Resolve lays the tables over the defaults, field by
+// A processor declares its settings as a struct with defaults (processor.Info.Settings). Files have
+// tables whose keys and values have places. Resolve merges the tables over the defaults, field by
 // field. The rules:
 //
-//   - a later layer wins; tables merge by key, everything else is replaced whole, arrays too;
-//   - nothing is converted but an integer where a float is wanted;
-//   - whatever does not fit is said with its place and left out, so that all mistakes show at once;
-//   - the same settings give the same canonical text, and only they do.
+//   - a later layer wins; tables merge by key, everything else is replaced completely, arrays too;
+//   - nothing is converted, except an integer where a float is expected;
+//   - everything that does not fit is reported with its place and ignored, so that all errors show at once;
+//   - equal settings, and only those, have the same canonical text.
 package settings
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Setting describes one setting for people and for editors.
+// Setting describes one setting for users and for editors.
 type Setting struct {
-	Name    string   `json:"name"` // dotted, if it stands in a table: "font.size"
+	Name    string   `json:"name"` // dotted, if it is in a table: "font.size"
 	Type    string   `json:"type"` // "boolean", "integer", "number", "string", "list of integer", "table of string", "table"
 	Default any      `json:"default"`
 	Doc     string   `json:"doc,omitempty"`
-	Values  []string `json:"values,omitempty"` // all that a string may be
+	Values  []string `json:"values,omitempty"` // all valid values of a string
 	Min     string   `json:"min,omitempty"`    // bounds of a number, as written; empty: none
 	Max     string   `json:"max,omitempty"`
 	Of      string   `json:"of,omitempty"` // the processor whose settings a table holds
 }
 
-// DefaultText is the default as it would be written in a file.
+// DefaultText is the default as written in a file.
 func (s Setting) DefaultText() string { return string(appendValue(nil, reflect.ValueOf(s.Default))) }
 
 // Describe lists a processor's settings in the order of its struct.

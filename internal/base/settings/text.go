@@ -4,15 +4,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Text is a file that settings stand in. It is kept as long as something may still have to be said
-// about a place in it: a rule's mistake often shows only once the assets are known.
+// Text is a file with settings. It is kept as long as messages may refer to places in it: an error
+// in a rule often shows only when the assets are known.
 type Text struct {
 	file  string
 	data  []byte
-	lines []int // where each line begins
+	lines []int // start of each line
 }
 
-// NewText holds a file's text; file is its path relative to the project folder, with forward slashes.
+// NewText returns a file's text; file is its path relative to the project folder, with forward
+// slashes.
 func NewText(file string, data []byte) *Text {
 	t := &Text{file: file, data: data, lines: []int{0}}
 	for i, c := range data {
@@ -23,12 +24,13 @@ func NewText(file string, data []byte) *Text {
 	return t
 }
 
-// At is a place in it: so many characters from a line and column on, which count from 1.
+// At is a place in it: length characters from a line and column, which count from 1.
 func (t *Text) At(line, column, length int) Span {
 	return Span{diag.Pos{File: t.file, Line: max(line, 1), Column: max(column, 1)}, length, t}
 }
 
-// Span is a place in a file and how many characters it covers. The zero Span is no place.
+// Span is a place in a file, with the number of characters that it covers. The zero Span is no
+// place.
 type Span struct {
 	diag.Pos
 	Length int
@@ -38,14 +40,14 @@ type Span struct {
 // IsZero reports whether there is no place.
 func (s Span) IsZero() bool { return s.Line == 0 }
 
-// Within narrows a span to n characters, from characters after its beginning.
+// Within narrows a span to n characters, starting from characters after its beginning.
 func (s Span) Within(from, n int) Span {
 	s.Column += from
 	s.Length = n
 	return s
 }
 
-// Source is what the span covers.
+// Source is the text that the span covers.
 func (s Span) Source() string {
 	r := []rune(s.line())
 	from := min(max(s.Column-1, 0), len(r))
@@ -59,12 +61,12 @@ func (s Span) line() string {
 	return diag.SourceLine(s.text.data[s.text.lines[s.Line-1]:], 1)
 }
 
-// Errorf makes an error that shows the place.
+// Errorf makes an error with this place.
 func (s Span) Errorf(code diag.Code, format string, args ...any) *diag.Message {
 	return s.show(diag.Errorf(code, s.Pos, format, args...))
 }
 
-// Warningf makes a warning that shows the place.
+// Warningf makes a warning with this place.
 func (s Span) Warningf(code diag.Code, format string, args ...any) *diag.Message {
 	return s.show(diag.Warningf(code, s.Pos, format, args...))
 }

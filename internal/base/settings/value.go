@@ -13,7 +13,7 @@ const (
 	Bool
 	Integer
 	Float
-	Time // a date, a time or both; no setting takes one
+	Time // a date, a time or both; no setting accepts one
 	Array
 	Inner // a table
 )
@@ -22,7 +22,7 @@ func (k Kind) String() string {
 	return [...]string{"a string", "a boolean", "an integer", "a float", "a date or time", "an array", "a table"}[k]
 }
 
-// Value is one value as it stands in a file. The field of its Kind is set.
+// Value is one value in a file. The field of its Kind is set.
 type Value struct {
 	Kind  Kind
 	Span  Span
@@ -32,7 +32,7 @@ type Value struct {
 	Bool  bool
 	Array []*Value
 	Table *Table
-	Uses  []Use // variables that Str has the values of
+	Uses  []Use // variables whose values are in Str
 }
 
 // Use is a variable in a string.
@@ -41,7 +41,7 @@ type Use struct {
 	From string // where the value comes from
 }
 
-// AllUses are the variables in all strings of a value.
+// AllUses returns the variables in all strings of a value.
 func (v *Value) AllUses() []Use {
 	all := v.Uses
 	for _, x := range v.Array {
@@ -50,7 +50,7 @@ func (v *Value) AllUses() []Use {
 	return all
 }
 
-// Table holds entries in the order of the file; each key once.
+// Table has entries in the order of the file; each key once.
 type Table struct {
 	Span    Span // of its header, or of the key it belongs to
 	Entries []Entry
@@ -63,7 +63,7 @@ type Entry struct {
 	*Value
 }
 
-// Get finds an entry, or gives nil. A nil table has none.
+// Get returns an entry, or nil. A nil table has none.
 func (t *Table) Get(key string) *Entry {
 	if t == nil {
 		return nil
@@ -76,7 +76,8 @@ func (t *Table) Get(key string) *Entry {
 	return nil
 }
 
-// Merge lays a table over another one: tables in both are merged by key, all else is replaced. Neither is changed.
+// Merge merges a table over another one: tables in both are merged by key, everything else is replaced. Neither is
+// changed.
 func Merge(under, over *Table) *Table {
 	if under == nil || over == nil {
 		return cmp.Or(under, over)

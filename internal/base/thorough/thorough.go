@@ -1,5 +1,5 @@
-// Package thorough says how much tests are to do. `go test ./...` takes the short form of what is long; KILN_TESTS=all asks for all of it,
-// as .ci/run does.
+// Package thorough decides how much tests do. `go test ./...` runs the short form of long tests; KILN_TESTS=all
+// requests the long form, as .ci/run does.
 package thorough
 
 import (
@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that asks for all of it.
+// Variable is the environment variable that requests the long form.
 const Variable = "KILN_TESTS"
 
-// Enabled reports whether tests are to do all that they can.
+// Enabled reports whether tests run in their long form.
 func Enabled() bool { return os.Getenv(Variable) == "all" }
 
-// Only skips a test that is too long for `go test ./...`, and says why.
+// Only skips a test that is too long for `go test ./...`, and logs why.
 func Only(t testing.TB, why string) {
 	t.Helper()
 	if !Enabled() {
@@ -21,7 +21,7 @@ func Only(t testing.TB, why string) {
 	}
 }
 
-// Of is how often something is done: less often, or all the times.
+// Of returns the number of repetitions: less, or all in the long form.
 func Of(less, all int) int {
 	if Enabled() {
 		return all

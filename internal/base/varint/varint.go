@@ -1,7 +1,6 @@
-// Package varint is how Kiln writes values one after the other in files of its own: unsigned integers as varints,
-// signed ones as zigzag varints (both as in encoding/binary), floats as 8 bytes, little endian, strings and bytes with
-// their length before them, hashes as they are. Each value has one way of writing, and no other is read, so that equal
-// values have equal bytes.
+// Package varint writes values one after the other in Kiln's own file formats: unsigned integers as varints, signed
+// ones as zigzag varints (both as in encoding/binary), floats as 8 bytes, little endian, strings and bytes after their
+// length, hashes unchanged. Each value has only one valid encoding, so equal values have equal bytes.
 package varint
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// ErrShort says that values end before what they claim to hold, claim too much, or were written in another way.
+// ErrShort means that values end early, claim too much, or have an invalid encoding.
 var ErrShort = errors.New("record is cut short")
 
 // Encoder appends values to Buf.
@@ -38,14 +37,14 @@ func (e *Encoder) Bool(v bool) {
 	}
 }
 
-// Decoder reads what Encoder wrote. After the first error it gives zeros, and Err says so. Strings and bytes that it gives share
-// Buf, which must not be changed.
+// Decoder reads what Encoder wrote. After the first error it returns zeros, and Err returns the error. Strings and
+// bytes that it returns share Buf, which must not be changed.
 type Decoder struct {
 	Buf []byte
 	Err error
 }
 
-// Fail ends the reading: what follows are zeros.
+// Fail ends the reading: it returns zeros from then on.
 func (d *Decoder) Fail() {
 	if d.Err == nil {
 		d.Err = ErrShort
@@ -77,7 +76,7 @@ func (d *Decoder) Int() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// Take reads n bytes as they are; nil if there are not so many.
+// Take reads n bytes; nil if there are fewer.
 func (d *Decoder) Take(n uint64) []byte {
 	if n > uint64(len(d.Buf)) {
 		d.Fail()
@@ -88,7 +87,7 @@ func (d *Decoder) Take(n uint64) []byte {
 	return b
 }
 
-// Fill reads len(to) bytes as they are.
+// Fill reads len(to) bytes.
 func (d *Decoder) Fill(to []byte) { copy(to, d.Take(uint64(len(to)))) }
 
 func (d *Decoder) Byte() byte {
@@ -134,8 +133,8 @@ func (d *Decoder) Str() string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// Count reads a number of things that take at least least bytes each, so that a damaged count cannot ask for more memory than the
-// bytes could fill.
+// Count reads the number of elements that take at least least bytes each, so that a damaged count cannot request more
+// memory than the bytes could fill.
 func (d *Decoder) Count(least int) int {
 	n := d.Uint()
 	if n > uint64(len(d.Buf)/least) {

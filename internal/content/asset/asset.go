@@ -1,19 +1,19 @@
-// Package asset says which assets a table of source files makes, and with what settings.
+// Package asset finds the assets of a table of source files, and their settings.
 //
 // It is a pure function of names: it opens no file. The rules, in full in docs/project-file.md:
 //
 //   - A file has the processor that claims its extension, the project's own before the built-in ones, the
 //     longest extension first; or copy.
 //   - Rules apply in order: those of kiln.toml, then those of each rules.toml, shallow folders before deep
-//     ones. The last that names a processor decides it. Settings are laid over each other field by field:
-//     defaults, then the platform's for that processor, then each rule's, and after each rule's its own for the platform.
-//   - A rule that names a processor speaks of that processor: where another one wins, its settings do not
-//     count, and a setting the processor does not have is an error. A rule that names none speaks of whatever
-//     is there: a setting counts where it is known, and is an error only if no matching asset knows it.
-//   - A rule may name several processors: each makes products of the same assets. A setting counts for those that know
-//     it; a table under the name of one of them is for that one alone.
+//     ones. The last rule that names a processor decides it. Settings are merged field by field:
+//     defaults, then the platform's for that processor, then each rule's, each followed by its own for the platform.
+//   - The settings of a rule with a processor are for that processor: they are ignored for assets with another one,
+//     and a setting that the processor does not have is an error. The settings of a rule without a processor are for all
+//     processors that have them, and an error only if no matching asset's processor does.
+//   - A rule may name several processors: each makes products of the same assets. A setting applies to those that have
+//     it; a table with the name of one of them applies to that one alone.
 //   - A rule for folders makes one asset of a folder. Files in it whose extension its processor names belong
-//     to it and are no assets, but for those to which a later rule, or one with their exact path, gives a processor.
+//     to it and are not assets, unless a later rule, or one with their exact path, names a processor for them.
 package asset
 
 import (
@@ -35,10 +35,10 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// None is the processor of files that are no assets.
+// None is the processor of files that are not assets.
 const None = "none"
 
-// Default is the processor of files that no other one claims.
+// Default is the processor of files that no other processor claims.
 const Default = "copy"
 
 // Namespace of asset UUIDs: the UUID version 5 of "kiln-pipeline" in the DNS namespace. It never changes.
@@ -46,21 +46,21 @@ var Namespace = uuid.MustParse("a99d7655-8b76-518b-ae61-e3847daad192")
 
 // Asset is a named unit of source content.
 type Asset struct {
-	ID        string // path, a folder's with a slash at the end, unless a rule pins another
+	ID        string // the path (a folder's with a slash at the end), unless a rule sets another id
 	UUID      string // lower case
-	Path      string // of the source file, or of the folder without a slash at the end; "" if it has none
+	Path      string // path of the source file, or of the folder without a slash at the end; "" if it has none
 	Folder    bool
-	Declared  bool   // by an entry of [[assets]]: it has no name but its id, and its source may be missing, or that of others, too
-	Processor string // what the rules say for all platforms, names with ", " between; a platform may have another, see Resolved
+	Declared  bool   // by an entry of [[assets]]: it is found by its id only, and its source may be missing or shared
+	Processor string // for all platforms, names separated by ", "; a platform may have another, see Resolved
 
-	Follows bool // goes into every parcel in which something refers to it, required or not
+	Follows bool // is added to every parcel in which something refers to it, required or not
 
-	Meta []project.Metadata // by key, as rules say last. Assets with the same rules share it: do not change it
+	Meta []project.Metadata // by key, the last value of the rules. Assets with the same rules share it: do not change it
 
-	allow *[]project.Named // codes of warnings that are accepted; nil: none
+	allow *[]project.Named // accepted codes of warnings; nil: none
 
-	// Collides is the path of another asset whose id differs only in case or in how accents are composed; "" if
-	// there is none. Where a rule pins one of the ids, that is an error of the rules instead.
+	// Collides is the path of another asset whose id differs only in case or in the composition of accents; ""
+	// if there is none. If a rule sets one of the ids, that is an error of the rules instead.
 	Collides string
 
 	// Resolved has an entry for each processor on each platform on which the asset is built: platforms in the project's order, on
@@ -68,25 +68,27 @@ type Asset struct {
 	Resolved []Resolved
 }
 
-// Resolved is what an asset gets on one platform from one processor.
+// Resolved is the settings of an asset on one platform for one processor.
 type Resolved struct {
 	Platform  string
 	Processor string
 	Settings  any         // pointer to a struct of the type of the processor's Info.Settings, or nil; do not change it
-	Canonical []byte      // settings.Canonical of it
-	Key       digest.Hash // of Canonical
-	Import    []Import    // what is made of the source file first, one step after the other; the processor gets what the last one made
+	Canonical []byte      // settings.Canonical of Settings
+	Key       digest.Hash // hash of Canonical
+	// Processors that run on the source file first, one after the other; the asset's processor gets the result of
+	// the last one.
+	Import []Import
 	ByHand
 
 	layers  []settings.Layer
-	unasked bool // no rule names the processor, and none is for the extension: files are copied
+	unasked bool // no rule names the processor, and none claims the extension: files are copied
 }
 
 // Import is a step before an asset's processor.
 type Import struct {
 	Processor string
-	Settings  string // that the rule gives it, a JSON object
-	ByHand    string // that the rule gives it, as ByHand.Text
+	Settings  string // from the rule, a JSON object
+	ByHand    string // from the rule, in the form of ByHand.Text
 }
 
 // ByHand is what is said by hand of what a job depends on, besides what it looks at by itself. Patterns of what a rule gives to an import
@@ -97,7 +99,7 @@ type ByHand struct {
 	Ignore []project.Pattern // patterns of what it finds by itself and may change without making it run, as project.CutFound has them
 }
 
-// Text is what a job depends on by hand as text, without the places of the patterns; empty if it is nothing.
+// Text encodes the dependencies without the places of the patterns; "" if there are none.
 func (h ByHand) Text() string {
 	var b strings.Builder
 	for _, p := range h.Inputs {
@@ -112,7 +114,7 @@ func (h ByHand) Text() string {
 	return b.String()
 }
 
-// Input is the glob that names a source file, or that is this glob; nil if there is none.
+// Input returns the glob that matches a source file, or that equals the name; nil if there is none.
 func (h ByHand) Input(name string) *project.Pattern {
 	for i, p := range h.Inputs {
 		if p.Text == name || MatchesFile(p.Text, name) {
@@ -122,7 +124,8 @@ func (h ByHand) Input(name string) *project.Pattern {
 	return nil
 }
 
-// Need is the pattern that means an asset of this id, or that is this pattern; nil if there is none.
+// Need returns the pattern that means an asset with this id, or that equals the name; nil if there
+// is none.
 func (h ByHand) Need(name string) *project.Pattern {
 	for i, p := range h.Needs {
 		if p.Text == name || Matches(p.Text, name) {
@@ -165,15 +168,15 @@ func byHandOf(text string) (h ByHand) {
 	return h
 }
 
-// and is both.
+// and returns the union.
 func (h ByHand) and(more ByHand) ByHand {
 	return ByHand{slices.Concat(h.Inputs, more.Inputs), slices.Concat(h.Needs, more.Needs), slices.Concat(h.Ignore, more.Ignore)}
 }
 
-// Origins tells where each setting comes from.
+// Origins returns where each setting comes from.
 func (r *Resolved) Origins() []settings.Origin { return settings.Origins(r.Settings, r.layers) }
 
-// Allowed are the codes of warnings that are accepted, and where rules say so.
+// Allowed returns the accepted codes of warnings, and where rules set them.
 func (a *Asset) Allowed() []project.Named {
 	if a.allow == nil {
 		return nil
@@ -181,12 +184,13 @@ func (a *Asset) Allowed() []project.Named {
 	return *a.allow
 }
 
-// Allows reports whether a message is a warning that is accepted.
+// Allows reports whether a message is an accepted warning.
 func (a *Asset) Allows(m *diag.Message) bool {
 	return m.Severity != diag.Error && slices.ContainsFunc(a.Allowed(), func(n project.Named) bool { return n.Name == string(m.Code) })
 }
 
-// On is what the asset gets on a platform, from each of its processors; nothing if it is not built there.
+// On returns the asset's settings on a platform, one for each processor; nothing if it is not built
+// there.
 func (a *Asset) On(platform string) []Resolved {
 	from := 0
 	for from < len(a.Resolved) && a.Resolved[from].Platform != platform {
@@ -199,7 +203,7 @@ func (a *Asset) On(platform string) []Resolved {
 	return a.Resolved[from:to]
 }
 
-// ForJob is the asset as processors see it.
+// ForJob returns the asset for processors.
 func (a *Asset) ForJob() processor.Asset {
 	return processor.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder}
 }
@@ -232,7 +236,7 @@ func (a *Asset) MetaJSON() string {
 
 // UUID of an asset id, the same on every machine: version 5 (RFC 9562, 5.5) of Fold(id) in Namespace.
 func UUID(id string) string {
-	// uuid.NewSHA1 gives the same, in five allocations instead of one.
+	// uuid.NewSHA1 returns the same, with five allocations instead of one.
 	text := make([]byte, 0, 128)
 	sum := sha1.Sum(append(append(text, Namespace[:]...), Fold(id)...))
 	u := uuid.UUID(sum[:16])
@@ -241,8 +245,8 @@ func UUID(id string) string {
 	return u.String()
 }
 
-// Fold makes ids comparable: NFC, in lower case. Normalised, because macOS may hand out the decomposed form of a
-// name that git or another system writes composed; and again after lowering, which can decompose.
+// Fold makes ids comparable: NFC, in lower case. It normalises because macOS may return the decomposed form of a
+// name that git or another system writes composed, and again after lowering, which can decompose.
 func Fold(id string) string {
 	lower := true
 	for i := range len(id) {
@@ -258,17 +262,17 @@ func Fold(id string) string {
 	return strings.ToLower(id)
 }
 
-// Table holds all assets of a project.
+// Table has all assets of a project.
 type Table struct {
 	Assets []Asset // sorted by id, bytewise
 	Named  *Named
 
 	byPath  []int32          // indices of Assets that are not declared, sorted by Path
-	members map[string]int32 // source file in a folder asset to the index of that asset
+	members map[string]int32 // source file in a folder asset to the index of the folder asset
 	byUUID  func() map[string]int32
 }
 
-// ByID finds an asset, or gives nil.
+// ByID returns an asset, or nil.
 func (t *Table) ByID(id string) *Asset {
 	i, ok := slices.BinarySearchFunc(t.Assets, id, func(a Asset, id string) int { return strings.Compare(a.ID, id) })
 	if !ok {
@@ -277,7 +281,7 @@ func (t *Table) ByID(id string) *Asset {
 	return &t.Assets[i]
 }
 
-// ByPath finds the asset whose primary source is this file or folder, or gives nil.
+// ByPath returns the asset whose primary source is this file or folder, or nil.
 func (t *Table) ByPath(path string) *Asset {
 	i, ok := slices.BinarySearchFunc(t.byPath, path, func(i int32, path string) int { return strings.Compare(t.Assets[i].Path, path) })
 	if !ok {
@@ -286,7 +290,7 @@ func (t *Table) ByPath(path string) *Asset {
 	return &t.Assets[t.byPath[i]]
 }
 
-// ByUUID finds an asset, or gives nil. The first call makes an index of all.
+// ByUUID returns an asset, or nil. The first call makes an index of all.
 func (t *Table) ByUUID(uuid string) *Asset {
 	if i, ok := t.byUUID()[uuid]; ok {
 		return &t.Assets[i]
@@ -304,8 +308,8 @@ func (t *Table) indexUUIDs() map[string]int32 {
 	return all
 }
 
-// Find finds the asset that a name means: its id, its path, a folder's path without the slash, or what processor.ByUUID gives; nil if there
-// is none.
+// Find returns the asset that a name means: its id, its path, a folder's path without the slash, or the result of
+// processor.ByUUID; nil if there is none.
 func (t *Table) Find(name string) *Asset {
 	if a := t.ByID(name); a != nil {
 		return a
@@ -319,7 +323,7 @@ func (t *Table) Find(name string) *Asset {
 	return nil
 }
 
-// Meant lists the assets that a pattern means, as those of parcels do, by id.
+// Meant returns the assets that a pattern means, as in parcels, by id.
 func (t *Table) Meant(pattern string) (list []*Asset) {
 	glob, without := project.SplitPattern(pattern)
 	byName := t.Find(glob)
@@ -331,7 +335,7 @@ func (t *Table) Meant(pattern string) (list []*Asset) {
 	return list
 }
 
-// Owner finds the asset that a source file is or belongs to, or gives nil.
+// Owner returns the asset that a source file is or belongs to, or nil.
 func (t *Table) Owner(path string) *Asset {
 	if i, ok := t.members[path]; ok {
 		return &t.Assets[i]
@@ -351,7 +355,7 @@ func (t *Table) Members(a *Asset) []string {
 	return list
 }
 
-// Nearest is the asset id most like a name, or "".
+// Nearest is the most similar asset id, or "".
 func (t *Table) Nearest(name string) string {
 	ids := make([]string, len(t.Assets))
 	for i := range t.Assets {

@@ -13,18 +13,18 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Input is all that assets are made of.
+// Input is the input of Build.
 type Input struct {
 	// Files are paths relative to the source roots, after overlay, sorted bytewise, each once.
 	Files []string
 
-	// Project gives kiln.toml's rules, platforms and the places of its own processors' names.
+	// Project has kiln.toml's rules, platforms and the places of its own processors' names.
 	Project *project.Project
 
-	// Rules of all rules.toml, in any order of files, each file's rules together and in its order.
+	// Rules are those of all rules.toml, the rules of each file together and in its order.
 	Rules []project.Rule
 
-	// Stages are those for which assets are made: rules of other stages do not count.
+	// Stages are those of the build: rules of other stages are ignored.
 	Stages []string
 
 	Processors []processor.Info // built-in
@@ -32,15 +32,15 @@ type Input struct {
 	Custom     []processor.Info // the project's own
 }
 
-// ranks are the processors in the order in which they are given files by extension.
+// ranks returns the processors by precedence for extensions.
 func (in *Input) ranks() [][]processor.Info {
 	return [][]processor.Info{in.Custom, in.Team, in.Processors}
 }
 
-// Clash is an extension that two processors of one rank claim. The one that stands first gets its files.
+// Clash is an extension that two processors of the same rank claim. The first one gets the files.
 type Clash struct{ Extension, First, Second string }
 
-// Clashes finds the extensions that two claim of the first rank in which anyone does, by what stands first.
+// Clashes finds such extensions in the first rank that claims them.
 func Clashes(ranks ...[]processor.Info) []Clash {
 	var list []Clash
 	claimed := map[string]string{}
@@ -61,11 +61,11 @@ func Clashes(ranks ...[]processor.Info) []Clash {
 	return list
 }
 
-// folders that files lie in, sorted.
+// folders returns the folders of all files, sorted.
 func (in *Input) folders() []string { return foldersOf(in.Files) }
 
-// Build makes the assets. Messages come in the order of the rules, then of the ids, those about lines of one
-// file in the order of these lines, errors first; the table holds all that could be understood.
+// Build makes the assets. Messages are in the order of the rules, then of the ids, those about lines of one
+// file in the order of these lines, errors first. The table has everything that is valid.
 func Build(in Input) (*Table, diag.List) {
 	b := newBuilder(in, func(path string) bool { _, found := slices.BinarySearch(in.Files, path); return found })
 	b.checkStages()
@@ -87,7 +87,7 @@ type builder struct {
 	named      *Named
 	infos      map[string]processor.Info
 	extensions map[string]string // extension to default processor
-	longest    int               // dots in the extension that has most
+	longest    int               // number of dots in the extension with the most
 	clashes    []Clash
 	clashing   map[string]bool // extension of a clash to whether it decided about a file
 	platforms  []string
@@ -96,21 +96,21 @@ type builder struct {
 	members map[string]string // file to the path of the folder asset that it belongs to
 	claims  map[string]*claim // folder assets by path
 	groups  map[string]*group // by chain of rules and default processor
-	groupID []byte            // scratch for the key of groups
+	groupID []byte            // buffer for the key of groups
 	matched []bool            // by rule
 	states  []ruleState       // by rule
-	pins    map[string]int32  // what pinned gives, to the rule that pins its id or UUID
+	pins    map[string]int32  // result of pinned to the rule that sets its id or UUID
 	said    map[said]bool
 	diags   diag.List
 }
 
-// claim is a folder asset and what it takes of the files below it.
+// claim is a folder asset and which files below it belong to it.
 type claim struct {
 	extensions map[string]bool
-	rule       int32 // the last that names its processor
+	rule       int32 // the last rule that names its processor
 }
 
-// said keeps a message from being said once for every asset.
+// said makes sure that a message is reported once, not for every asset.
 type said struct {
 	pos  diag.Pos
 	text string
@@ -124,7 +124,7 @@ func (b *builder) add(m *diag.Message) {
 	}
 }
 
-// sortMessages brings messages, which were found in several rounds, into the order in which people mend them.
+// sortMessages sorts messages, which were found in several rounds, into the order in which users fix them.
 func (b *builder) sortMessages() {
 	files := map[string]int{}
 	for _, m := range b.diags {
@@ -138,14 +138,14 @@ func (b *builder) sortMessages() {
 	})
 }
 
-// newBuilder makes one; exists reports whether there is a file of a path.
+// newBuilder makes a builder; exists reports whether a path is a file.
 func newBuilder(in Input, exists func(path string) bool) *builder {
 	b := &builder{
 		in: in, infos: map[string]processor.Info{}, extensions: map[string]string{},
 		members: map[string]string{}, claims: map[string]*claim{}, groups: map[string]*group{},
 		pins: map[string]int32{}, said: map[said]bool{}, clashes: Clashes(in.ranks()...), clashing: map[string]bool{},
 	}
-	// The rules of one file stay together and in order, so comparing the folders is enough.
+	// The rules of one file stay together and in order, so comparing folders is enough.
 	own := slices.Clone(in.Rules)
 	slices.SortStableFunc(own, func(x, y project.Rule) int {
 		return cmp.Or(cmp.Compare(depth(x.Base), depth(y.Base)), cmp.Compare(x.Base, y.Base))
@@ -179,7 +179,7 @@ func newBuilder(in Input, exists func(path string) bool) *builder {
 	return b
 }
 
-// last sorts entries of [[assets]] behind rules: they win over these.
+// last sorts entries of [[assets]] after rules, so that they have precedence.
 func last(is bool) int {
 	if is {
 		return 1
@@ -194,7 +194,8 @@ func depth(folder string) int {
 	return 1 + strings.Count(folder, "/")
 }
 
-// byExtension is the processor that claims a file's name, the longest extension first, and that extension.
+// byExtension returns the processor that claims a file's name, the longest extension first, and that
+// extension.
 func (b *builder) byExtension(name string) (found, extension string) {
 	lower := strings.ToLower(name)
 	at := len(lower)
@@ -212,7 +213,7 @@ func (b *builder) byExtension(name string) (found, extension string) {
 	return found, extension
 }
 
-// folderAssets finds the folders that rules make assets of.
+// folderAssets finds the folders that rules turn into assets.
 func (b *builder) folderAssets() {
 	if len(b.folders.exact) == 0 && len(b.folders.matchers) == 0 {
 		return
@@ -255,7 +256,7 @@ func (b *builder) aFolderProcessor() string {
 	return ""
 }
 
-// foldersOf lists the folders that files lie in, sorted.
+// foldersOf returns the folders of files, sorted.
 func foldersOf(files []string) []string {
 	seen := map[string]bool{}
 	last := ""
@@ -288,7 +289,8 @@ func (b *builder) fileAssets() {
 	}
 }
 
-// fileAsset adds a file's asset, if it is one. It gives the rules that match, in the room of chain.
+// fileAsset adds a file's asset, if it is one. It returns the matching rules, and reuses chain for
+// them.
 func (b *builder) fileAsset(chain []int32, file string) []int32 {
 	folder := parent(file)
 	name := strings.TrimPrefix(file[len(folder):], "/")
@@ -316,7 +318,7 @@ func (b *builder) fileAsset(chain []int32, file string) []int32 {
 	return chain
 }
 
-// belongs gives a file to the nearest folder asset above it that takes it, unless a later
+// belongs assigns a file to the nearest folder asset above it that takes the file, unless a later
 // rule or one with its exact path names a processor for it.
 func (b *builder) belongs(file, folder string, chain []int32) bool {
 	last := int32(-1)
@@ -357,7 +359,7 @@ func (b *builder) isExact(rule int32) bool {
 	return !project.IsGlob(b.rules[rule].Match) && b.rules[rule].List == nil
 }
 
-// asset adds an asset with what its rules pin.
+// asset adds an asset with the id and UUID that its rules set.
 func (b *builder) asset(chain []int32, g *group, a Asset) {
 	for _, i := range chain {
 		r := &b.rules[i]
@@ -384,7 +386,7 @@ func (b *builder) asset(chain []int32, g *group, a Asset) {
 	b.assets = append(b.assets, a)
 }
 
-// idBy is the id that a rule gives to the asset of a path.
+// idBy returns the id that a rule sets for the asset of a path.
 func (b *builder) idBy(r *project.Rule, path string) string {
 	id, ok := r.IDOf(path)
 	if !ok {
@@ -394,7 +396,7 @@ func (b *builder) idBy(r *project.Rule, path string) string {
 	return id
 }
 
-// group finds, or makes, what all assets with the same rules share.
+// group returns what all assets with the same rules share.
 func (b *builder) group(chain []int32, byExtension string, folder bool) *group {
 	b.groupID = append(b.groupID[:0], byExtension...)
 	b.groupID = append(b.groupID, 0)
@@ -409,7 +411,7 @@ func (b *builder) group(chain []int32, byExtension string, folder bool) *group {
 	return g
 }
 
-// table sorts the assets and refuses ids and UUIDs that are there twice.
+// table sorts the assets and reports duplicate ids and UUIDs.
 func (b *builder) table() (*Table, diag.List) {
 	slices.SortFunc(b.assets, func(x, y Asset) int {
 		return cmp.Or(strings.Compare(x.ID, y.ID), strings.Compare(x.Path, y.Path))
@@ -438,7 +440,7 @@ func (b *builder) table() (*Table, diag.List) {
 	return t, b.diags
 }
 
-// What two assets have that no two may have.
+// What must be unique among assets.
 const (
 	sameUUID  = "have the same UUID"
 	sameID    = "both want the id"
@@ -472,7 +474,7 @@ func (b *builder) collisions(assets []Asset) {
 	}
 }
 
-// collide is an error of the rules where a rule pins an id, and else one of these two assets alone.
+// collide reports an error of the rules if a rule sets the id, else one of these two assets.
 func (b *builder) collide(a, other *Asset, what string) {
 	_, pinned := b.pins[a.pinned()]
 	if _, too := b.pins[other.pinned()]; pinned || too {
@@ -482,7 +484,7 @@ func (b *builder) collide(a, other *Asset, what string) {
 	a.Collides, other.Collides = other.Path, a.Path
 }
 
-// collision points at the rule that pins one of two assets' id or UUID, or else at a file.
+// collision has the place of the rule that sets the id or UUID of one of two assets, or else names a file.
 func (b *builder) collision(a, other *Asset, what string) *diag.Message {
 	text := fmt.Sprintf("%s and %s %s", a.called(), other.called(), what)
 	switch {

@@ -28,7 +28,7 @@ func (b *builder) processorNames() []string {
 	return names
 }
 
-// checkStages refuses stages for which there is no rule.
+// checkStages reports stages for which there is no rule.
 func (b *builder) checkStages() {
 	var names []string
 	for _, r := range slices.Concat(b.in.Project.Rules, b.in.Rules) {
@@ -48,12 +48,12 @@ func (b *builder) checkStages() {
 	}
 }
 
-// inStages reports whether a rule counts.
+// inStages reports whether a rule applies in these stages.
 func (in *Input) inStages(r *project.Rule) bool {
 	return r.Stage == "" || slices.Contains(in.Stages, r.Stage)
 }
 
-// checkProject checks what files say of processors and platforms, whether an asset uses it or not.
+// checkProject checks settings of processors and platforms, whether an asset uses them or not.
 func (b *builder) checkProject() {
 	for i := range b.in.Project.Processors {
 		p := &b.in.Project.Processors[i]
@@ -106,7 +106,7 @@ func (b *builder) checkProject() {
 	}
 }
 
-// checkTextures checks the values of a platform's policy for textures. Each mistake is one message, although several processors obey it.
+// checkTextures checks the values of a platform's policy for textures. Each error is one message, although several processors use it.
 func (b *builder) checkTextures(p *project.Platform) {
 	if p.Textures == nil {
 		return
@@ -128,7 +128,7 @@ func (b *builder) checkTextures(p *project.Platform) {
 	}
 }
 
-// check resolves a table by itself, so that its mistakes show even if another rule hides it.
+// check resolves a table by itself, so that its errors are reported even if another rule overrides it.
 func (b *builder) check(processor string, t *settings.Table) {
 	if processor == None {
 		for _, e := range t.Entries {
@@ -144,7 +144,7 @@ func (b *builder) check(processor string, t *settings.Table) {
 	}
 }
 
-// checkInner checks settings in a table of a processor's that it gives to another one.
+// checkInner checks the settings that a table of one processor has for another one.
 func (b *builder) checkInner(info processor.Info, t *settings.Table) {
 	for _, s := range settings.Describe(info) {
 		if e := t.Get(s.Name); s.Of != "" && e != nil && e.Kind == settings.Inner {
@@ -160,7 +160,7 @@ func (b *builder) checkSeveral(processors []string, t *settings.Table) {
 	for _, name := range processors {
 		info, ok := b.infos[name]
 		if !ok {
-			return // which has been said
+			return // which was reported
 		}
 		_, diags := settings.Resolve(info, []settings.Layer{{Table: t, Lenient: true, Except: processors}})
 		for _, m := range diags {
@@ -184,7 +184,7 @@ func (b *builder) checkSeveral(processors []string, t *settings.Table) {
 	}
 }
 
-// isTable refuses anything but a table under the name of a processor.
+// isTable reports anything but a table under the name of a processor.
 func (b *builder) isTable(e settings.Entry) bool {
 	if e.Kind != settings.Inner {
 		b.add(e.Value.Span.Errorf(diag.WrongType, "%q must be a table, not %s", e.Key, e.Kind).
@@ -201,7 +201,7 @@ func (b *builder) processorExists(name string, span settings.Span, orNone bool) 
 	if orNone {
 		names = append(names, None)
 	}
-	// A processor that the project declares wrongly has been said already.
+	// A wrong declaration of a processor was reported already.
 	if slices.ContainsFunc(b.in.Project.Processors, func(p project.CustomProcessor) bool { return p.Name == name }) {
 		return false
 	}
@@ -232,7 +232,8 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// extensionClashes warns of extensions that two processors of one rank claim, where that decided about a file.
+// extensionClashes warns about extensions that two processors of the same rank claim, if that decided about a
+// file.
 func (b *builder) extensionClashes() {
 	for _, c := range b.clashes {
 		if !b.clashing[c.Extension] {
@@ -249,9 +250,9 @@ func (b *builder) extensionClashes() {
 	}
 }
 
-// unmatched warns of rules that match nothing, and says what they may have been meant for.
+// unmatched warns about rules that match nothing, with suggestions.
 func (b *builder) unmatched() {
-	const most = 20 // rules to search a suggestion for; each search looks at every file
+	const most = 20 // rules with a suggestion; each search reads every file name
 	searched := 0
 	for i := range b.rules {
 		if b.matched[i] || b.namedRule(int32(i)) {
@@ -283,7 +284,7 @@ func (b *builder) unmatched() {
 	}
 }
 
-// byHandPatterns visits the patterns of all that jobs depend on by hand, and tells whether they are of assets, not of files.
+// byHandPatterns iterates over all patterns of dependencies by hand, and whether they mean assets, not files.
 func (b *builder) byHandPatterns() iter.Seq2[project.Pattern, bool] {
 	return func(yield func(project.Pattern, bool) bool) {
 		visit := func(list []project.Pattern, ofAssets bool) bool {
@@ -326,7 +327,7 @@ func (b *builder) emptyByHand(t *Table) {
 	}
 }
 
-// matchesNothing warns of a pattern that means no asset of a table, or no file if that is nil.
+// matchesNothing warns about a pattern that means no asset of a table, or no file if t is nil.
 func (b *builder) matchesNothing(p project.Pattern, t *Table) {
 	what, hint := "asset", ""
 	glob, _ := project.SplitPattern(p.Text)
@@ -348,7 +349,7 @@ func (b *builder) matchesNothing(p project.Pattern, t *Table) {
 	b.add(m)
 }
 
-// below are the files, of a sorted list, in the folder that a glob begins with.
+// below returns those files of a sorted list that are in the literal folder of a glob.
 func below(files []string, pattern string) []string {
 	glob, _ := project.SplitPattern(pattern)
 	base, _ := doublestar.SplitPattern(glob)
@@ -360,7 +361,7 @@ func below(files []string, pattern string) []string {
 	return files[from:to]
 }
 
-// someIDs are as many ids as are quickly searched for a suggestion.
+// someIDs returns as many ids as can be searched quickly for a suggestion.
 func (t *Table) someIDs() (ids []string) {
 	const most = 2000
 	for i := range t.Assets[:min(len(t.Assets), most)] {
@@ -369,7 +370,7 @@ func (t *Table) someIDs() (ids []string) {
 	return ids
 }
 
-// emptyParcels warns of patterns of parcels that mean no asset.
+// emptyParcels warns about patterns of parcels that mean no asset.
 func (b *builder) emptyParcels(t *Table) {
 	if len(b.in.Project.Parcels) == 0 {
 		return
@@ -390,7 +391,7 @@ func (b *builder) emptyParcels(t *Table) {
 	}
 }
 
-// meant guesses what a rule that matches nothing was meant for.
+// meant suggests a fix for a rule that matches nothing.
 func (b *builder) meant(r *project.Rule) string {
 	m := newMatcher(r.Match, r.Base)
 	folders := foldersOf(b.in.Files)
@@ -433,7 +434,7 @@ func (b *builder) meant(r *project.Rule) string {
 	return `did you mean "` + hit + `"?`
 }
 
-// meantFolder looks for a slip of the hand in the names that a glob begins with: spirtes/**/*.png.
+// meantFolder looks for a typing error in the literal names of a glob: spirtes/**/*.png.
 func (b *builder) meantFolder(r *project.Rule, folders []string) string {
 	names := strings.Split(r.Match, "/")
 	at := r.Base
@@ -462,7 +463,7 @@ func anyMatch(paths []string, glob string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return MatchesFile(glob, p) })
 }
 
-// siblings are the paths that lie directly in a folder; at most as many as are quickly compared.
+// siblings returns the paths directly in a folder, at most as many as can be compared quickly.
 func siblings(paths []string, folder string) []string {
 	const most = 2000
 	var near []string
@@ -474,7 +475,7 @@ func siblings(paths []string, folder string) []string {
 	return near
 }
 
-// sameName is the first path with this last part, whatever its case.
+// sameName returns the first path with this last element, ignoring case.
 func sameName(paths []string, name string) string {
 	for _, p := range paths {
 		if strings.EqualFold(path.Base(p), name) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Entries of [[assets]] make assets by themselves: another one of a source file, or one without a file. An entry is the last rule of its
-// asset: what matches its source, and what names its id as an exact path, comes before.
+// Entries of [[assets]] make assets themselves: another asset of a source file, or one without a file. An entry is the
+// last rule of its asset; before it apply the rules that match its source, and those with its id as an exact path.
 
 // declaredAssets makes the assets of the entries.
 func (b *builder) declaredAssets() {
@@ -67,7 +67,7 @@ func (b *builder) declaredAsset(entry int32) {
 	b.assets = append(b.assets, a)
 }
 
-// withoutProcessor says why no processor makes products of an entry, unless that has been said.
+// withoutProcessor reports why an entry has no processor, unless that was reported.
 func (b *builder) withoutProcessor(entry int32, g *group) {
 	r := &b.rules[entry]
 	switch {
@@ -81,7 +81,7 @@ func (b *builder) withoutProcessor(entry int32, g *group) {
 	}
 }
 
-// pinned is what b.pins has an asset by.
+// pinned is the key of an asset in b.pins.
 func (a *Asset) pinned() string {
 	if a.Declared {
 		return "\x00" + a.ID
@@ -89,7 +89,7 @@ func (a *Asset) pinned() string {
 	return a.Path
 }
 
-// called is an asset for people, by what its id comes from.
+// called is the name of an asset for display: its path, or its id if it is declared.
 func (a *Asset) called() string {
 	if a.Declared {
 		return fmt.Sprintf("the asset %q", a.ID)

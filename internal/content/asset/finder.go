@@ -15,8 +15,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Finder finds single assets, without making all of a project. It takes for granted that the project's assets were made before without
-// an error, and gives the same assets then; what their number decides, such as ids that collide, it does not know.
+// Finder finds single assets without making all assets of a project. It assumes that the project's assets were made
+// before without an error, and then returns equal ones. It does not check what depends on all of them, such as
+// colliding ids.
 type Finder struct {
 	mu     sync.Mutex
 	b      *builder
@@ -27,8 +28,9 @@ type Finder struct {
 	declared map[string]*Asset // by id
 }
 
-// NewFinder makes one of everything that Build takes but the files: a list of one file or more in each folder that has any stands for them,
-// and exists tells whether a path is one of a file. It is nil if the rules do not let single assets be found.
+// NewFinder makes a finder from the input of Build, except for the files: one or more files of each folder that has any
+// are enough, and exists reports whether a path is a file. It returns nil if the rules do not allow finding single
+// assets.
 func NewFinder(in Input, exists func(path string) bool) *Finder {
 	f := &Finder{
 		b: newBuilder(in, exists), exists: exists,
@@ -58,7 +60,8 @@ func NewFinder(in Input, exists func(path string) bool) *Finder {
 	return f
 }
 
-// Find finds the asset that a name means: its id, its path, or a folder's path without the slash; nil if there is none.
+// Find returns the asset that a name means: its id, its path, or a folder's path without the slash; nil if there is
+// none.
 func (f *Finder) Find(name string) *Asset {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +91,7 @@ func (f *Finder) at(path string) *Asset {
 	return a
 }
 
-// Would is the asset that a file is, if it is there.
+// Would returns the asset of a file, assuming that the file exists.
 func (f *Finder) Would(path string) *Asset {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,8 +108,8 @@ func (f *Finder) make(path string) *Asset {
 	return &a
 }
 
-// Meant lists the assets that a pattern means, as Table's Meant does, of all source files, and of an asset that the pattern is a name of;
-// nil if it is none.
+// Meant returns the assets that a pattern means, like Table.Meant, among all source files and the asset whose name the
+// pattern is (byName, or nil).
 func (f *Finder) Meant(pattern string, files []string, byName *Asset) (list []*Asset) {
 	glob, without := project.SplitPattern(pattern)
 	add := func(a *Asset) {
@@ -127,7 +130,7 @@ func (f *Finder) Meant(pattern string, files []string, byName *Asset) (list []*A
 	for _, a := range f.declared {
 		add(a)
 	}
-	for _, a := range f.known { // those of folders are all known
+	for _, a := range f.known { // all folder assets are known
 		if a != nil && a.Folder {
 			add(a)
 		}
@@ -137,8 +140,8 @@ func (f *Finder) Meant(pattern string, files []string, byName *Asset) (list []*A
 	return slices.Compact(list)
 }
 
-// Kind is the same for files to which the same rules and the same default processor apply. As long as there is another one of its kind,
-// which is an asset or not as the file is, no rule has more or less to say because a file comes or goes.
+// Kind is equal for files with the same rules and the same default processor. As long as there is another file of its
+// kind, which is an asset or not as the file is, adding or removing the file does not change messages about rules.
 func (f *Finder) Kind(path string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,21 +157,21 @@ func (f *Finder) Kind(path string) string {
 		}
 	}
 	for _, a := range f.declared {
-		if a.Path == path { // of which it is said that there is no such file
+		if a.Path == path { // a message says that this file does not exist
 			return "\x00" + path
 		}
 	}
 	byExtension, extension := f.b.byExtension(strings.TrimPrefix(path[len(folder):], "/"))
 	if len(f.b.clashes) > 0 {
-		byExtension += extension // it may be one of which something is to be said
+		byExtension += extension // a message may mention the extension
 	}
 	return string(kind) + "\x00" + byExtension
 }
 
-// Named is what rules say of requests.
+// Named returns the settings that rules give to requests.
 func (f *Finder) Named() *Named { return f.b.named }
 
-// mayMean tells whether a file is one that a rule which matches nothing may be for, or may have been meant for.
+// mayMean reports whether a rule that matches nothing may match a file, or may have been meant for it.
 func mayMean(r *project.Rule, file string) bool {
 	for _, p := range r.List {
 		glob, _ := project.SplitPattern(p.Text)
@@ -183,10 +186,10 @@ func mayMean(r *project.Rule, file string) bool {
 	return doublestar.MatchUnvalidated(path.Join(processor.QuoteGlob(r.Base), "**/"+r.Match), file)
 }
 
-// ByHand visits the patterns of all that jobs depend on by hand: globs of source files, and patterns of assets.
+// ByHand iterates over all patterns of dependencies by hand: globs of source files, and patterns of assets.
 func (f *Finder) ByHand() iter.Seq2[project.Pattern, bool] { return f.b.byHandPatterns() }
 
-// IDs are those that rules pin, and those of declared assets.
+// IDs returns the ids that rules set, and those of declared assets.
 func (f *Finder) IDs() []string {
 	ids := slices.Collect(maps.Keys(f.declared))
 	for id := range f.pinned {
@@ -196,8 +199,8 @@ func (f *Finder) IDs() []string {
 	return ids
 }
 
-// Concerned tells whether something that is said of rules, or of the patterns of parcels, may be otherwise because this file comes or goes:
-// that nothing matches them, and what they may have been meant for. It knows nothing of files that are the last of their kind.
+// Concerned reports whether adding or removing a file may change a message about rules or patterns of parcels: that
+// nothing matches them, or the suggestion. It does not handle files that are the last of their kind.
 func (f *Finder) Concerned(file string, said diag.List) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +223,7 @@ func (f *Finder) Concerned(file string, said diag.List) bool {
 	}
 	for i := range f.b.in.Project.Parcels {
 		for _, pat := range f.b.in.Project.Parcels[i].Assets {
-			if about(pat.Span.Pos) { // the ids of all assets are what it may have been meant for
+			if about(pat.Span.Pos) { // the suggestion depends on the ids of all assets
 				return true
 			}
 		}

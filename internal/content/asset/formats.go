@@ -6,7 +6,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Claimed are the extensions, in lower case, that processors are for.
+// Claimed returns the extensions, in lower case, that processors claim.
 func Claimed(infos []processor.Info) map[string]bool {
 	claimed := map[string]bool{}
 	for _, info := range infos {

@@ -10,22 +10,22 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// matcher is a rule's glob, ready for many paths. Most globs are decided by their literal beginning and
-// end; with 100,000 files and 20 rules that is the difference between 10 and 150 ns a match.
+// matcher is a prepared glob of a rule. Most globs are decided by their literal beginning and end; with
+// 100,000 files and 20 rules that is the difference between 10 and 150 ns a match.
 type matcher struct {
-	glob   string // whole, from the source root, without a slash at the end
-	exact  bool   // no glob at all
-	folder string // the longest folder that all matches lie in; "" is the root
+	glob   string // the whole glob, from the source root, without a slash at the end
+	exact  bool   // it is not a glob
+	folder string // the longest folder that contains all matches; "" is the root
 
-	prefix, suffix string // literal beginning and end
-	deep           bool   // prefix + "**/*" + suffix, no more: prefix and the name's end decide
-	name           string // what follows prefix + "**/" if that is a glob for names
-	tree           bool   // prefix + "/**", no more: the folder itself and all below
+	prefix, suffix string // literal beginning and end of the glob
+	deep           bool   // the glob is prefix + "**/*" + suffix: prefix and the name's end decide
+	name           string // the part after prefix + "**/" if it is a glob for names
+	tree           bool   // the glob is prefix + "/**": the folder itself and everything below
 
-	without []matcher // of what is taken out
+	without []matcher // matchers of excluded paths
 }
 
-// newMatchers are those of a rule: any of them matches what the rule does.
+// newMatchers returns the matchers of a rule: a path matches if one of them does.
 func newMatchers(r *project.Rule) []matcher {
 	if r.List == nil {
 		return []matcher{newMatcher(r.Match, r.Base)}
@@ -53,7 +53,7 @@ func newMatcher(match, folder string) matcher {
 	if !project.IsGlob(glob) {
 		return matcher{glob: base + glob, exact: true}
 	}
-	// A folder's own name is not a glob, whatever characters it has.
+	// The folder's own name is not a glob, whatever characters it contains.
 	m := matcher{glob: processor.QuoteGlob(base) + glob}
 	first := strings.IndexAny(glob, project.Meta)
 	m.prefix = base + glob[:first]
@@ -77,7 +77,7 @@ func newMatcher(match, folder string) matcher {
 	return m
 }
 
-// match reports whether a path matches; last is its last part.
+// match reports whether a path matches; last is its last element.
 func (m *matcher) match(path, last string) bool {
 	if !m.within(path, last) {
 		return false
@@ -90,7 +90,7 @@ func (m *matcher) match(path, last string) bool {
 	return true
 }
 
-// within is match without what is taken out.
+// within is match without exclusions.
 func (m *matcher) within(path, last string) bool {
 	if m.exact {
 		return path == m.glob
@@ -110,14 +110,14 @@ func (m *matcher) within(path, last string) bool {
 	return m.deep || m.slow(path)
 }
 
-// slow is match without short cuts.
+// slow is match without shortcuts.
 func (m *matcher) slow(path string) bool { return doublestar.MatchUnvalidated(m.glob, path) }
 
-// set finds the rules that match a path. A rule is only asked about paths below its literal folder.
+// set finds the rules that match a path. A rule is only checked for paths below its literal folder.
 type set struct {
 	matchers []matcher
 	rules    []int32            // index of each matcher's rule
-	exact    map[string][]int32 // path to rules
+	exact    map[string][]int32 // paths without globs to rules
 	folders  map[string][]int32 // literal folder to matchers of globs
 	cached   map[string][]int32 // folder to all matchers that can match in it, in order
 }
@@ -144,7 +144,7 @@ func newSet(rules []project.Rule, forFolders bool) *set {
 	return s
 }
 
-// candidates are the matchers of a folder and of those above it, in the order of the rules.
+// candidates returns the matchers of a folder and its parents, in the order of the rules.
 func (s *set) candidates(folder string) []int32 {
 	if c, ok := s.cached[folder]; ok {
 		return c
@@ -185,7 +185,7 @@ func (s *set) match(chain []int32, path, folder string) []int32 {
 	return chain
 }
 
-// merge joins two ascending lists.
+// merge merges two ascending lists.
 func merge(a, b []int32) []int32 {
 	if len(b) == 0 {
 		return a
@@ -204,49 +204,50 @@ func merge(a, b []int32) []int32 {
 	return append(append(out, a...), b...)
 }
 
-// parent is the folder that holds a path; "" for the root.
+// parent is the folder of a path; "" for the root.
 func parent(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
 
-// Matches reports whether an id or a path is one that a pattern means: one below a folder, or one that matches a glob, which is valid. What
-// the pattern takes out is left out.
+// Matches reports whether a pattern means an id or a path: it is below the folder, or matches the glob, which must be
+// valid, and is not excluded.
 func Matches(pattern, id string) bool {
 	glob, without := project.SplitPattern(pattern)
 	return within(glob, id) && !slices.ContainsFunc(without, func(x string) bool { return x == id || within(x, id) })
 }
 
-// MatchesFile reports whether a path matches a glob of source files, and nothing that is taken out.
+// MatchesFile reports whether a path matches a glob of source files, and is not excluded.
 func MatchesFile(pattern, path string) bool {
 	glob, without := project.SplitPattern(pattern)
 	return doublestar.MatchUnvalidated(glob, path) &&
 		!slices.ContainsFunc(without, func(x string) bool { return doublestar.MatchUnvalidated(x, path) })
 }
 
-// within is Matches of a glob alone.
+// within is Matches for a single glob.
 func within(pattern, id string) bool {
 	folder := strings.TrimSuffix(pattern, "/")
 	return strings.HasPrefix(id, folder) && strings.HasPrefix(id[len(folder):], "/") ||
 		doublestar.MatchUnvalidated(pattern, id) || doublestar.MatchUnvalidated(pattern, strings.TrimSuffix(id, "/"))
 }
 
-// MeantBy reports whether a pattern means an asset: by its id or by its path. A rule that gives it another id takes it out of nothing.
+// MeantBy reports whether a pattern means an asset, by its id or by its path. An id set by a rule does not change which
+// exclusions apply.
 func (a *Asset) MeantBy(pattern string) bool {
 	glob, without := project.SplitPattern(pattern)
 	return (within(glob, a.ID) || a.Renamed() && within(glob, a.Path)) && !a.takenOut(without)
 }
 
-// takenOut reports whether one of some globs, or of names of assets, means an asset.
+// takenOut reports whether one of some globs or names excludes an asset.
 func (a *Asset) takenOut(without []string) bool {
 	return slices.ContainsFunc(without, func(x string) bool { return a.Called(x) || a.MeantBy(x) })
 }
 
-// Called reports whether a name is that of an asset, and no pattern of others: its id, its path or its UUID.
+// Called reports whether a name is that of an asset, not a pattern of others: its id, its path or its UUID.
 func (a *Asset) Called(name string) bool {
 	uuid, is := processor.UUIDOf(name)
 	return name == a.ID || !a.Declared && strings.TrimSuffix(name, "/") == a.Path || is && uuid == a.UUID
 }
 
-// Renamed reports whether an asset has an id besides its path.
+// Renamed reports whether an asset's id differs from its path.
 func (a *Asset) Renamed() bool { return !a.Declared && strings.TrimSuffix(a.ID, "/") != a.Path }
 
-// Pinned tells whether a rule gives an asset an id or a UUID, or has it follow.
+// Pinned reports whether a rule sets the id or UUID of an asset, or makes it follow.
 func (a *Asset) Pinned() bool { return a.Renamed() || a.UUID != UUID(a.ID) || a.Follows }

@@ -14,21 +14,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Named is what rules say of requests: match = "models/*.glb#*_normal" gives settings to what the jobs of these assets request under such a
-// name. Where a file has the whole name, the rule is for that file.
+// Named has the settings that rules give to requests: match = "models/*.glb#*_normal" gives settings to requests of
+// these assets' jobs with such a name. If a file has the whole name, the rule is for that file.
 type Named struct {
 	rules  []namedRule
 	exists func(path string) bool
 }
 
 type namedRule struct {
-	number int32 // of the rule
+	number int32 // number of the rule
 	rule   *project.Rule
 	asset  matcher
 	name   string // a glob
 }
 
-// NameMark stands between an asset and the name of a request.
+// NameMark separates an asset from the name of a request.
 const NameMark = "#"
 
 // splitNamed splits the match of a rule at its last mark.
@@ -52,7 +52,7 @@ func newNamed(rules []project.Rule, exists func(path string) bool) *Named {
 	return n
 }
 
-// is finds what a rule says of requests; nil if it is for files alone.
+// is returns the part of a rule that is for requests; nil if it is only for files.
 func (n *Named) is(rule int32) *namedRule {
 	i := slices.IndexFunc(n.rules, func(r namedRule) bool { return r.number == rule })
 	if i < 0 {
@@ -61,16 +61,16 @@ func (n *Named) is(rule int32) *namedRule {
 	return &n.rules[i]
 }
 
-// of reports whether a rule is about requests of an asset.
+// of reports whether a rule is for requests of an asset.
 func (r *namedRule) of(a *Asset) bool {
 	return r.asset.match(a.Path, path.Base(a.Path)) || r.asset.exact && r.asset.glob == strings.TrimSuffix(a.ID, "/")
 }
 
-// Any reports whether a rule says something of requests.
+// Any reports whether a rule is for requests.
 func (n *Named) Any() bool { return len(n.rules) > 0 }
 
-// Settings are those that rules give to a request of an asset's job, by the name that the job gives it: to be laid over those of the job.
-// They are nil if there are none. The list says what is wrong with them.
+// Settings returns the settings that rules give to a request of an asset's job by its name, to be merged over the
+// job's. It returns nil if there are none. The list says what is wrong with them.
 func (n *Named) Settings(a *Asset, platform string, info processor.Info, name string) (*settings.Table, diag.List) {
 	if len(n.rules) == 0 || n.exists(a.Path+NameMark+name) {
 		return nil, nil
@@ -97,8 +97,8 @@ func (n *Named) Settings(a *Asset, platform string, info processor.Info, name st
 	return all, l
 }
 
-// namedRule checks a rule that matches no file, and reports whether it is about requests of assets that there are. What requests are called
-// only jobs know.
+// namedRule checks a rule that matches no file, and reports whether it is for requests of existing assets. The names of
+// requests are known only to jobs.
 func (b *builder) namedRule(rule int32) bool {
 	n := b.named.is(rule)
 	if n == nil || !slices.ContainsFunc(b.assets, func(a Asset) bool { return n.of(&a) }) {
@@ -130,7 +130,7 @@ func (b *builder) namedRule(rule int32) bool {
 	return true
 }
 
-// nameOfFile warns of a file whose name could be that of a request.
+// nameOfFile warns about a file whose name could be that of a request.
 func (b *builder) nameOfFile(file string, chain []int32) {
 	left, _, ok := splitNamed(file)
 	if !ok || !b.named.exists(left) {

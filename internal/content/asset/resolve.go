@@ -12,23 +12,23 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// group is what all assets share to which the same rules apply.
+// group is what all assets with the same rules share.
 type group struct {
-	processor string // as Asset.Processor
+	processor string // for Asset.Processor
 	last      int32  // the last rule that names a processor, or -1
 	resolved  []Resolved
 	meta      []project.Metadata
 }
 
-// ruleState gathers what became of the tables of a rule that does not name their processor.
+// ruleState records what the tables of a rule without a processor are used for.
 type ruleState struct {
 	knows map[*settings.Table]*knowledge
 }
 
-// knowledge of one such table.
+// knowledge is about one such table.
 type knowledge struct {
-	known      map[string]bool // settings that some asset's processor has
-	processors map[string]bool // of all assets that the rule matches
+	known      map[string]bool // settings that the processor of a matching asset has
+	processors map[string]bool // of all matching assets
 }
 
 // resolve applies a chain of rules for every platform.
@@ -43,7 +43,7 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 		}
 	}
 	imports := b.imports(chain)
-	if n := len(imports); n > 0 && g.last < 0 { // the processor that claims what comes of it
+	if n := len(imports); n > 0 && g.last < 0 { // the processor that claims the result of the import
 		if made := b.infos[imports[n-1].Processor].Products; len(made) > 0 && made[0].Extension != "" {
 			byExtension, _ = b.byExtension("x" + made[0].Extension)
 			g.processor = byExtension
@@ -85,7 +85,7 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 	return g
 }
 
-// meta is what a chain says under each key last.
+// meta returns the last value under each key of a chain.
 func (b *builder) meta(chain []int32) (list []project.Metadata) {
 	for _, i := range chain {
 		for _, m := range b.rules[i].Meta {
@@ -100,7 +100,7 @@ func (b *builder) meta(chain []int32) (list []project.Metadata) {
 	return list
 }
 
-// imports are those of the last rule of a chain that has some.
+// imports returns the imports of the last rule of a chain that has some.
 func (b *builder) imports(chain []int32) (list []Import) {
 	for _, i := range chain {
 		if r := &b.rules[i]; r.HasImport {
@@ -118,7 +118,7 @@ func (b *builder) imports(chain []int32) (list []Import) {
 	return list
 }
 
-// declared is what the jobs of a processor of the project depend on by hand, by its declaration.
+// declared returns the dependencies by hand in the declaration of a project's processor.
 func declared(p *project.Project, processor string) (h ByHand) {
 	if c := p.Custom(processor); c != nil {
 		h = ByHand{Inputs: c.Inputs, Needs: c.Needs}
@@ -126,8 +126,8 @@ func declared(p *project.Project, processor string) (h ByHand) {
 	return h
 }
 
-// byHand is what the last rule of a chain says that says something of it. A rule that names other processors than this one, if it is of
-// one, says nothing of it.
+// byHand returns the dependencies of the last rule of a chain that sets some. If processor is set, rules that name
+// other processors are ignored.
 func (b *builder) byHand(chain []int32, platform, processor string) (h ByHand) {
 	for _, i := range chain {
 		r := &b.rules[i]
@@ -151,8 +151,8 @@ func (b *builder) byHand(chain []int32, platform, processor string) (h ByHand) {
 	return h
 }
 
-// platformLayers are what a platform says of a processor: its policy for textures if the processor makes some, then what it says of this
-// one.
+// platformLayers returns the settings of a platform for a processor: its policy for textures if the processor makes
+// textures, then those for the processor.
 func platformLayers(p *project.Platform, info processor.Info) (layers []settings.Layer) {
 	if p.Textures != nil && makesTextures(info) {
 		layers = append(layers, settings.Layer{Table: p.Textures, Lenient: true})
@@ -167,8 +167,9 @@ func makesTextures(info processor.Info) bool {
 	return slices.ContainsFunc(info.Products, func(t processor.ProductType) bool { return t.Type == "texture" })
 }
 
-// Requested is what a request gets from a processor on a platform: what the asker gives, as a JSON object, over what the platform says of
-// it, and what it depends on by hand, as Import.ByHand. The error is a diag.List where a setting is wrong.
+// Requested returns the settings of a request to a processor on a platform: those of the requester, a JSON object, over
+// those of the platform, and its dependencies by hand, in the form of Import.ByHand. The error is a diag.List if a
+// setting is wrong.
 func Requested(p *project.Project, info processor.Info, platform, given, byHand string) (Resolved, error) {
 	r := Resolved{Platform: platform, Processor: info.Name, ByHand: declared(p, info.Name).and(byHandOf(byHand))}
 	for i := range p.Platforms {
@@ -198,7 +199,7 @@ func namesOf(named []project.Named) []string {
 	return names
 }
 
-// fits refuses a processor of folders for a file, and the other way round.
+// fits reports a processor of folders for a file, and the reverse.
 func (b *builder) fits(chain []int32, info processor.Info, folder bool, span settings.Span) bool {
 	if info.Folder == folder {
 		return true
@@ -227,7 +228,8 @@ func onPlatform(r *project.Rule, platform string) *project.RulePlatform {
 	return nil
 }
 
-// layers are the tables to lay over the defaults of one of an asset's processors, lowest first.
+// layers returns the tables to merge over the defaults of one of an asset's processors, lowest
+// first.
 func (b *builder) layers(chain []int32, p *project.Platform, final string, all []string) []settings.Layer {
 	layers := platformLayers(p, b.infos[final])
 	add := func(rule int32, t *settings.Table, named []string) {
@@ -238,7 +240,7 @@ func (b *builder) layers(chain []int32, p *project.Platform, final string, all [
 			layers = append(layers, settings.Layer{Table: t})
 			return
 		}
-		// Whatever else the asset has, the rule decides by itself what is the name of a processor if it names them.
+		// If a rule names processors, it alone decides which keys are names of processors.
 		own := named
 		if len(named) == 0 && len(all) > 1 {
 			own = all
@@ -259,7 +261,7 @@ func (b *builder) layers(chain []int32, p *project.Platform, final string, all [
 	return layers
 }
 
-// namedFor are the processors that a rule names for a platform.
+// namedFor returns the processors that a rule names for a platform.
 func namedFor(r *project.Rule, rp *project.RulePlatform) []string {
 	if len(rp.Processors) > 0 {
 		return namesOf(rp.Processors)
@@ -267,7 +269,8 @@ func namedFor(r *project.Rule, rp *project.RulePlatform) []string {
 	return namesOf(r.Processors)
 }
 
-// learn notes which settings of a table the processor of a matching asset has; own are keys for its tables.
+// learn records which settings of a table the processor of a matching asset has; own are the keys of its
+// own tables.
 func (b *builder) learn(rule int32, t *settings.Table, final string, own []string) {
 	s := &b.states[rule]
 	if s.knows == nil {
@@ -289,7 +292,8 @@ func (b *builder) learn(rule int32, t *settings.Table, final string, own []strin
 	}
 }
 
-// tablesOf visits a rule's tables of settings, with the processors that the rule names for each.
+// tablesOf iterates over a rule's tables of settings, with the processors that the rule names for
+// each.
 func tablesOf(r *project.Rule, visit func(t *settings.Table, named []string, platform string)) {
 	if r.Settings != nil {
 		visit(r.Settings, namesOf(r.Processors), "")
@@ -301,7 +305,8 @@ func tablesOf(r *project.Rule, visit func(t *settings.Table, named []string, pla
 	}
 }
 
-// unknownSettings refuses what is in a rule that names no processor and no matching asset knows.
+// unknownSettings reports settings of rules without a processor that no matching asset's processor
+// has.
 func (b *builder) unknownSettings() {
 	for i := range b.rules {
 		if !b.matched[i] {
@@ -313,7 +318,7 @@ func (b *builder) unknownSettings() {
 			}
 			k := b.states[i].knows[t]
 			if k == nil && b.rules[i].ForFolders() {
-				return // no processor, which has been said
+				return // there is no processor, which was reported
 			}
 			if k == nil {
 				k = &knowledge{}

@@ -9,9 +9,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// Suggest guesses what a pattern that matches no asset was meant for: an asset of that file name in another
-// folder, the pattern with slips of the hand in its names corrected (letters that are swapped, missing, one
-// too many), or the id most like it. It is "" if nothing is near.
+// Suggest returns what a pattern that matches no asset may mean: an asset with that file name in another
+// folder, the pattern with typing errors in its names corrected (swapped, missing or additional letters),
+// or the most similar id. It returns "" if nothing is similar.
 func (t *Table) Suggest(pattern string) string {
 	paths := make([]string, len(t.Assets))
 	for i := range t.Assets {
@@ -30,7 +30,8 @@ func (t *Table) Suggest(pattern string) string {
 	return t.Nearest(pattern)
 }
 
-// corrected is the pattern with each name that does not exist replaced by the one most like it, if that matches something.
+// corrected is the pattern with each name that does not exist replaced by the most similar one, if that matches
+// something.
 func (t *Table) corrected(pattern string, paths []string) string {
 	names := strings.Split(pattern, "/")
 	entries := append(foldersOf(paths), paths...)
@@ -64,7 +65,7 @@ func (t *Table) corrected(pattern string, paths []string) string {
 	return better
 }
 
-// extension is a glob for the extension most like that of a glob such as "*.pgn", or "".
+// extension is a glob with the extension most similar to that of a glob such as "*.pgn", or "".
 func (t *Table) extension(glob string, folder []string) string {
 	stem, ext := strings.TrimSuffix(glob, path.Ext(glob)), path.Ext(glob)
 	if project.IsGlob(ext) || len(ext) < 2 {

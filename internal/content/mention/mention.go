@@ -1,5 +1,5 @@
-// Package mention finds where the text of a source file names another file or an asset: by its path, or by the path from the file's folder
-// on. It knows no formats, so a name counts wherever it is not part of a longer one.
+// Package mention finds where the text of a source file names another file or an asset: by its path, or by the path
+// relative to the file's folder. It knows no formats, so a name counts wherever it is not part of a longer one.
 package mention
 
 import (
@@ -13,13 +13,13 @@ import (
 // At is one place.
 type At struct {
 	Offset       int // in bytes
-	Line, Column int // 0 in what is not text
+	Line, Column int // 0 if the file is not text
 	Written      string
-	Name         string // which of the names it is
+	Name         string // which of the names
 }
 
-// Find finds all places in the text of a file, by its path, where one of some names stands, in order. Of places that overlap it takes the
-// first, and the longest that begins there.
+// Find returns all places in a file's text where one of the names occurs, in order; file is the path of the text. Of
+// overlapping places it returns the first, and of those the longest.
 func Find(text []byte, file string, names ...string) []At {
 	var all []At
 	for _, name := range names {
@@ -50,13 +50,14 @@ func Find(text []byte, file string, names ...string) []At {
 	return all
 }
 
-// Forms are the ways in which a file can name a path: as it is, and from the file's folder on.
+// Forms returns the forms in which a file can name a path: as it is, and relative to the file's
+// folder.
 func Forms(file, name string) []string {
 	from := relative(path.Dir(file), name)
 	return []string{name, from, "./" + from}
 }
 
-// relative is a path from a folder on, both below the source root.
+// relative is a path relative to a folder, both below the source root.
 func relative(dir, file string) string {
 	up := ""
 	for ; dir != "." && dir != "/"; dir = path.Dir(dir) {
@@ -68,7 +69,7 @@ func relative(dir, file string) string {
 	return up + file
 }
 
-// places are where a name stands in a text and is not part of a longer one.
+// places returns where a name occurs in a text and is not part of a longer one.
 func places(text []byte, name string) (all []int) {
 	if name == "" {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Cache is where a team shares results. The zero Cache says nothing.
+// Cache is where a team shares results. The zero Cache is not configured.
 type Cache struct {
-	Path    string // of a folder, as it is written: it may begin with ~/
+	Path    string // of a folder, unchanged: it may begin with ~/
 	Remote  string // address of a server
 	Mode    string // "read", "read-write" or ""
-	MaxSize int64  // of the folder, in bytes; 0: nothing is said
+	MaxSize int64  // of the folder, in bytes; 0: not set
 
 	Trust string   // "any", "signed" or ""
 	Keys  []string // whose signatures count
 	Span  settings.Span
 }
 
-// cacheSchemes are what the address of a server may begin with.
+// cacheSchemes are the schemes of a server's address.
 var cacheSchemes = []string{"grpc", "grpcs"}
 
 func (d *decoder) cache(e *settings.Entry) Cache {
@@ -49,7 +49,7 @@ func (d *decoder) cache(e *settings.Entry) Cache {
 	return c
 }
 
-// server takes the address of a server, without credentials: the file is committed.
+// server reads the address of a server, without credentials, because the file is committed.
 func (d *decoder) server(e *settings.Entry) string {
 	s := d.sent(e)
 	if s == "" {

@@ -13,28 +13,29 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// CustomProcessor is a processor of the project's own: one of Script, Wasm, WasmGo and Command is given.
+// CustomProcessor is a processor that the project declares. One of Script, Wasm, WasmGo and Command is
+// set.
 type CustomProcessor struct {
-	Name       string // "": a script says it
+	Name       string // "": the script sets it
 	Summary    string
-	Version    int      // raised to run every job again when Kiln cannot know that the output changes
+	Version    int      // increased to run every job again when Kiln cannot know that the output changes
 	Folder     bool     // its assets are folders
 	Extensions []string // lower case, with the dot
 
 	Script  string   // path of a Starlark script, relative to the project folder
 	Wasm    string   // path of a WebAssembly module, relative to the project folder
-	WasmGo  string   // folder of a Go package that is compiled to one, relative to the project folder
+	WasmGo  string   // folder of a Go package that is compiled to a module, relative to the project folder
 	Command []string // program and arguments with {in}, {out} and so on; no shell
 
 	Output  string         // extension of the main product; "" keeps the source's own name
 	Outputs []CustomOutput // further products, in the order of the file
-	Inputs  []Pattern      // globs from the source root: what jobs of any kind depend on by hand, and what a command may read
+	Inputs  []Pattern      // globs from the source root: dependencies by hand of all kinds of jobs, and what a command may read
 	Needs   []Pattern      // patterns of assets: jobs depend on their products by hand
-	Reads   string         // how a command's inputs become known if not by these globs: "traced" or "depfile"
-	Network bool           // a command may talk to other machines
-	Timeout time.Duration  // 0: not given
-	Memory  int64          // bytes that one run needs, until one was measured; 0: not given
-	Env     []string       // names of environment variables that it gets
+	Reads   string         // how inputs of a command are found, if not by these globs: "traced" or "depfile"
+	Network bool           // a command may use the network
+	Timeout time.Duration  // 0: not set
+	Memory  int64          // bytes that one run needs, used until one was measured; 0: not set
+	Env     []string       // names of environment variables that are passed to it
 
 	Properties map[string]string // that workers of a farm have to have that run its jobs, besides those of [execution]
 
@@ -51,7 +52,7 @@ type CustomOutput struct {
 	Span      settings.Span
 }
 
-// CustomSetting is a setting that rules may give.
+// CustomSetting is a setting that rules may set.
 type CustomSetting struct {
 	Name    string
 	Default any // bool, int64, float64, string or []any of one of these
@@ -59,8 +60,8 @@ type CustomSetting struct {
 	Span    settings.Span
 }
 
-// Place is where a dotted key of the declaration stands ("outputs.reflection"), or an element of its
-// list if index is not negative; the declaration's own place if there is no such key.
+// Place returns the place of a dotted key of the declaration ("outputs.reflection"), or of an
+// element of its list if index is not negative; the declaration's own place if there is no such key.
 func (p *CustomProcessor) Place(key string, index int) settings.Span {
 	t, span := p.table, p.Span
 	for _, name := range strings.Split(key, ".") {
@@ -93,7 +94,7 @@ func (d *decoder) processor(t *settings.Table, seen firsts) CustomProcessor {
 	p := CustomProcessor{Version: 1, Span: t.Span, NameSpan: t.Span, CommandSpan: t.Span, table: t}
 	nameless := `name = "tilemap"`
 	if t.Get("script") != nil {
-		nameless = "" // the script says its name
+		nameless = "" // the script sets its name
 	}
 	d.keys(t, "a processor", []key{
 		{name: "name", missing: nameless, take: func(e *settings.Entry) {
@@ -141,7 +142,7 @@ func (d *decoder) processor(t *settings.Table, seen firsts) CustomProcessor {
 	return p
 }
 
-// wasm takes the path of a module, or { go = "folder" }.
+// wasm reads the path of a module, or { go = "folder" }.
 func (d *decoder) wasm(e *settings.Entry, p *CustomProcessor) {
 	if e.Kind != settings.Inner {
 		p.Wasm = d.inProject(e.Value, e.Key)
@@ -152,7 +153,7 @@ func (d *decoder) wasm(e *settings.Entry, p *CustomProcessor) {
 	})
 }
 
-// inProject takes a path relative to the project folder that does not lead out of it.
+// inProject reads a path relative to the project folder that stays inside it.
 func (d *decoder) inProject(v *settings.Value, name string) string {
 	s := d.strValue(v, name)
 	if s == "" {
@@ -170,12 +171,12 @@ func (d *decoder) inProject(v *settings.Value, name string) string {
 	return p
 }
 
-// says are the keys that mean something only for one way to make a processor; others may stand beside any.
+// says are the keys that are valid only for one kind of processor; others are valid for all.
 var says = map[string]string{
 	"output": "command", "outputs": "command", "env": "command", "settings": "command",
 }
 
-// inputs takes globs, or how it becomes known without them what a command reads.
+// inputs reads globs, or how a command's inputs are found without them.
 func (d *decoder) inputs(e *settings.Entry, p *CustomProcessor) {
 	if e.Value.Kind != settings.String {
 		p.Inputs = d.patterns(e, patternsOf{files: true, how: `["shaders/include/*.glsl"]`})
@@ -237,7 +238,8 @@ func (d *decoder) extension(v *settings.Value, name string) string {
 	return s
 }
 
-// extensions takes those that a processor claims. Another one may claim them, too: a rule decides, or the order.
+// extensions reads the extensions that a processor claims. Another one may claim them too: a rule or the order
+// decides.
 func (d *decoder) extensions(e *settings.Entry) []string {
 	var list []string
 	seen := firsts{}
@@ -249,7 +251,7 @@ func (d *decoder) extensions(e *settings.Entry) []string {
 	return list
 }
 
-// outputs takes a table of product name to extension.
+// outputs reads a table of product name to extension.
 func (d *decoder) outputs(e *settings.Entry) []CustomOutput {
 	var list []CustomOutput
 	t := d.table(e, `write outputs = { reflection = ".json" }`)
@@ -278,8 +280,8 @@ func (d *decoder) duration(e *settings.Entry) time.Duration {
 	return t
 }
 
-// customSettings takes what the processor lets rules set: name = default, or
-// name = { default = ..., type = "...", doc = "..." }.
+// customSettings reads the settings that a processor has for rules: name = default, or name = {
+// default = ..., type = "...", doc = "..." }.
 func (d *decoder) customSettings(e *settings.Entry) []CustomSetting {
 	var list []CustomSetting
 	t := d.table(e, "write settings = { name = default }")
@@ -307,7 +309,7 @@ func (d *decoder) customSettings(e *settings.Entry) []CustomSetting {
 	return list
 }
 
-// settingTypes are what a declaration may say in `type`; without it the default's own type counts.
+// settingTypes are the values of `type`; without it the default's own type counts.
 var settingTypes = []string{"boolean", "integer", "number", "string"}
 
 func (d *decoder) settingType(e *settings.Entry) string {
@@ -323,7 +325,7 @@ func (d *decoder) settingType(e *settings.Entry) string {
 	return ""
 }
 
-// defaultOf is a default as a Go value. A list has elements of one kind.
+// defaultOf returns a default as a Go value. The elements of a list have one type.
 func (d *decoder) defaultOf(v *settings.Value, name, kind string) any {
 	switch {
 	case v.Kind == settings.Bool && (kind == "" || kind == "boolean"):

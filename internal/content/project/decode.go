@@ -10,10 +10,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// maxMessages of one file are enough to work on.
+// maxMessages is how many messages of one file are reported.
 const maxMessages = 100
 
-// decoder takes tables apart, strictly: it says what is wrong, leaves that out and goes on.
+// decoder reads tables strictly: it reports an error, ignores the entry and continues.
 type decoder struct {
 	diags diag.List
 	names Names
@@ -25,7 +25,7 @@ type decoder struct {
 
 func (d *decoder) add(m *diag.Message) { d.diags = append(d.diags, m) }
 
-// list gives the messages in the order of the file; there may be too many of them.
+// list returns the messages in the order of the file, at most maxMessages.
 func (d *decoder) list() diag.List {
 	slices.SortStableFunc(d.diags, func(a, b *diag.Message) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Column, b.Column))
@@ -37,20 +37,21 @@ func (d *decoder) list() diag.List {
 	return d.diags
 }
 
-// key is one that a table may have, and what takes its value.
+// key is a valid key of a table, with the function that reads its value.
 type key struct {
 	name    string
-	missing string // what to write if it is not there; "" for a key that may be left out
+	missing string // what to write if a required key is missing; "" for an optional one
 	take    func(e *settings.Entry)
 }
 
-// keys hands each entry of a table to its key. what names the table, for messages: "a rule".
+// keys passes each entry of a table to its key. what is the name of the table in messages: "a
+// rule".
 func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 	var names []string
 	for _, k := range keys {
 		names = append(names, k.name)
 	}
-	meant := map[string]bool{} // keys that were written wrongly, so they are not missing as well
+	meant := map[string]bool{} // misspelt keys, which are not reported as missing
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		known := false
@@ -76,7 +77,7 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 	}
 }
 
-// is checks the kind of a value; hint says how to write it right.
+// is checks the type of a value; hint says how to write it.
 func (d *decoder) is(v *settings.Value, name string, kind settings.Kind, hint string) bool {
 	if v.Kind != kind {
 		d.add(v.Span.Errorf(diag.WrongType, "%q must be %s, not %s", name, kind, v.Kind).WithHint("%s", hint))
@@ -85,12 +86,12 @@ func (d *decoder) is(v *settings.Value, name string, kind settings.Kind, hint st
 	return true
 }
 
-// bad says that a value of the right kind cannot be used.
+// bad reports that a value of the right type is not valid.
 func (d *decoder) bad(v *settings.Value, hint, format string, args ...any) {
 	d.add(v.Span.Errorf(diag.BadValue, format, args...).WithHint("%s", hint))
 }
 
-// str takes a string that has something in it, and nothing that cannot be shown.
+// str reads a string that is not empty and contains only printable characters.
 func (d *decoder) str(e *settings.Entry) string { return d.strValue(e.Value, e.Key) }
 
 func (d *decoder) strValue(v *settings.Value, name string) string {
@@ -115,7 +116,7 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) < 0
 }
 
-// each visits the elements of an array; how is an example of one, for the hint.
+// each iterates over the elements of an array; how is an example of one, for the hint.
 func (d *decoder) each(e *settings.Entry, how string, visit func(v *settings.Value)) {
 	if d.is(e.Value, e.Key, settings.Array, "write "+e.Key+" = "+how) {
 		for _, v := range e.Array {
@@ -124,7 +125,7 @@ func (d *decoder) each(e *settings.Entry, how string, visit func(v *settings.Val
 	}
 }
 
-// strs takes an array of strings.
+// strs reads an array of strings.
 func (d *decoder) strs(e *settings.Entry, how string) []string {
 	var list []string
 	d.each(e, how, func(v *settings.Value) {
@@ -135,7 +136,7 @@ func (d *decoder) strs(e *settings.Entry, how string) []string {
 	return list
 }
 
-// table takes a table, or nil.
+// table reads a table, or returns nil.
 func (d *decoder) table(e *settings.Entry, hint string) *settings.Table {
 	if !d.is(e.Value, e.Key, settings.Inner, hint) {
 		return nil
@@ -143,7 +144,7 @@ func (d *decoder) table(e *settings.Entry, hint string) *settings.Table {
 	return e.Table
 }
 
-// tables visits an array of tables, which has a header in double brackets.
+// tables iterates over an array of tables, written with a header in double brackets.
 func (d *decoder) tables(e *settings.Entry, visit func(t *settings.Table)) {
 	hint := "begin each with [[" + e.Key + "]]"
 	if d.is(e.Value, e.Key, settings.Array, hint) {
@@ -155,7 +156,7 @@ func (d *decoder) tables(e *settings.Entry, visit func(t *settings.Table)) {
 	}
 }
 
-// integer takes an integer between bounds.
+// integer reads an integer between bounds.
 func (d *decoder) integer(e *settings.Entry, low, high int64) int64 {
 	if !d.is(e.Value, e.Key, settings.Integer, "write it without quotes") {
 		return 0
@@ -167,12 +168,12 @@ func (d *decoder) integer(e *settings.Entry, low, high int64) int64 {
 	return e.Int
 }
 
-// boolean takes true or false.
+// boolean reads true or false.
 func (d *decoder) boolean(e *settings.Entry) bool {
 	return d.is(e.Value, e.Key, settings.Bool, "write true or false, without quotes") && e.Bool
 }
 
-// name takes a name of a platform, a processor or a parcel.
+// name checks a name of a platform, a processor or a parcel.
 func (d *decoder) name(s string, span settings.Span, what string) bool {
 	if settings.Name().MatchString(s) {
 		return true
@@ -186,10 +187,10 @@ func (d *decoder) name(s string, span settings.Span, what string) bool {
 	return false
 }
 
-// firsts remembers where a name was given first.
+// firsts has the first place of each name.
 type firsts map[string]settings.Span
 
-// fresh refuses a name that was given before.
+// fresh reports a name that was used before.
 func (d *decoder) fresh(seen firsts, s string, span settings.Span, what string) bool {
 	if first, ok := seen[s]; ok {
 		d.add(span.Errorf(diag.DuplicateName, "there are two %s %q", what, s).WithNote("the first is at %s", first.Pos).WithHint("give one of them another name, or remove it"))

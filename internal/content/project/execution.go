@@ -7,13 +7,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Execution is where jobs run besides this machine. The zero Execution says nothing.
+// Execution is where jobs run besides this machine. The zero Execution is not configured.
 type Execution struct {
 	Remote     string            // address of a server
-	Jobs       int               // at once; 0: not given
-	Timeout    time.Duration     // of a job; 0: not given
-	Properties map[string]string // that a worker has to have
-	All        bool              // what can run there does, however quick it was last time
+	Jobs       int               // concurrent jobs; 0: not set
+	Timeout    time.Duration     // of a job; 0: not set
+	Properties map[string]string // required of a worker
+	All        bool              // jobs that can run there do, even quick ones
 	Kiln       string            // path of the program that workers run, relative to the project folder; "": that of the kiln that builds
 	Span       settings.Span
 }
@@ -41,7 +41,7 @@ func (d *decoder) execution(e *settings.Entry) Execution {
 	return x
 }
 
-// properties takes what a worker has to have, by name.
+// properties reads the required properties of a worker, by name.
 func (d *decoder) properties(e *settings.Entry) map[string]string {
 	t := d.table(e, `write properties = { OSFamily = "linux", pool = "assets" }`)
 	if t == nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Lists of patterns, and groups, which are such lists with a name. In a list, "@name" stands for all patterns of a group, and "!pattern"
-// takes out what the others of the same list mean, wherever it stands. What a group takes out is taken out of that group alone.
+// Lists of patterns, and groups, which are lists with a name. In a list, "@name" means all patterns of a group, and
+// "!pattern" excludes from the other patterns of the same list, at any position. Exclusions of a group apply only to
+// that group.
 
-// Names are what kiln.toml gives a name for use in other places. The zero Names has none.
+// Names are the groups and variables of kiln.toml. The zero Names has none.
 type Names struct {
 	groups map[string][]Pattern
 	vars   []Variable
 }
 
-// Group finds the patterns of a group by its name.
+// Group returns the patterns of a group.
 func (n Names) Group(name string) ([]Pattern, bool) {
 	list, ok := n.groups[name]
 	return list, ok
 }
 
-// GroupNames are the names of all groups, sorted.
+// GroupNames returns the names of all groups, sorted.
 func (n Names) GroupNames() []string {
 	var list []string
 	for name := range n.groups {
@@ -34,20 +35,20 @@ func (n Names) GroupNames() []string {
 	return list
 }
 
-// CutGroup returns the name of a group without its mark; ok is false if it is not one.
+// CutGroup returns the name of a group without its mark; ok is false if there is no mark.
 func CutGroup(pattern string) (name string, ok bool) { return strings.CutPrefix(pattern, groupMark) }
 
-// CutOut returns a pattern without the mark that takes out what it means; ok is false if it has none.
+// CutOut returns a pattern without the mark of an exclusion; ok is false if there is none.
 func CutOut(pattern string) (rest string, ok bool) { return strings.CutPrefix(pattern, takeOut) }
 
-// Listed is a string of a list of patterns: a glob, and whether it takes out what it means.
+// Listed is a string of a list of patterns: a glob, and whether it excludes.
 type Listed struct {
 	Text string
 	Out  bool
 	Span settings.Span
 }
 
-// Written is the string as it stands in a file.
+// Written is the string as it is in the file.
 func (l Listed) Written(text string) string {
 	if l.Out {
 		return takeOut + text
@@ -70,14 +71,15 @@ func (d *decoder) takeGroups(e *settings.Entry) {
 	}
 }
 
-// grouper replaces groups in groups by their patterns.
+// grouper replaces groups inside groups by their patterns.
 type grouper struct {
 	d     *decoder
 	table *settings.Table
 	under []string // groups that are being read, the outer ones first
 }
 
-// group reads a group, and before it those that it names. ok is false if there is none of this name.
+// group reads a group, and first the groups that it names. ok is false if there is no group of this
+// name.
 func (g *grouper) group(name string) (list []Pattern, ok bool) {
 	if list, ok = g.d.names.groups[name]; ok {
 		return list, true
@@ -93,7 +95,7 @@ func (g *grouper) group(name string) (list []Pattern, ok bool) {
 	return list, true
 }
 
-// named is a group that another one names.
+// named returns a group that another one names.
 func (g *grouper) named(v *settings.Value, name string) ([]Pattern, bool) {
 	if i := slices.Index(g.under, name); i >= 0 {
 		cycle := strings.Join(append(slices.Clone(g.under[i:]), name), " -> ")
@@ -103,23 +105,24 @@ func (g *grouper) named(v *settings.Value, name string) ([]Pattern, bool) {
 	return g.group(name)
 }
 
-// patternsOf says what a list of patterns is for.
+// patternsOf describes the use of a list of patterns.
 type patternsOf struct {
-	base  string // the folder that they are relative to
+	base  string // folder to which they are relative
 	files bool   // they mean source files, not assets
 	found bool   // or, after EnvMark and ToolMark, what else jobs find
 	how   string // an example, for hints
 	group func(v *settings.Value, name string) ([]Pattern, bool)
 }
 
-// patterns takes an array of patterns.
+// patterns reads an array of patterns.
 func (d *decoder) patterns(e *settings.Entry, of patternsOf) []Pattern {
 	var all []*settings.Value
 	d.each(e, of.how, func(v *settings.Value) { all = append(all, v) })
 	return d.patternList(all, e.Key, of)
 }
 
-// patternList makes patterns of a list: groups are replaced by theirs, and what is taken out is put behind each pattern of the others.
+// patternList returns the patterns of a list: groups are replaced by their patterns, and exclusions are appended to
+// each of the other patterns.
 func (d *decoder) patternList(values []*settings.Value, key string, of patternsOf) []Pattern {
 	var in, out []Pattern
 	wrong := false
@@ -147,7 +150,7 @@ func (d *decoder) patternList(values []*settings.Value, key string, of patternsO
 	return in
 }
 
-// listed takes one string of a list, and reports whether it takes out what it means.
+// listed reads one string of a list, and reports whether it excludes.
 func (d *decoder) listed(v *settings.Value, key string, of patternsOf) (list []Pattern, minus bool) {
 	rest, minus := CutOut(d.strValue(v, key))
 	name, group := CutGroup(rest)
@@ -186,8 +189,8 @@ func (of patternsOf) fromRoot(text string) string {
 	return processor.QuoteGlob(of.base) + "/" + text
 }
 
-// groupIn takes a group that a list names. Its patterns mean assets: where source files are meant, the path of a folder is all that is in
-// it.
+// groupIn reads a group that a list names. Its patterns mean assets: in a list of source files, the path of a folder
+// means everything in it.
 func (d *decoder) groupIn(v *settings.Value, name string, of patternsOf) []Pattern {
 	find := of.group
 	if find == nil {
@@ -218,7 +221,7 @@ func (d *decoder) groupIn(v *settings.Value, name string, of patternsOf) []Patte
 	return files
 }
 
-// fileGlobs are the globs of the source files that a pattern of assets means.
+// fileGlobs returns globs of the source files that a pattern of assets means.
 func fileGlobs(pattern string) []string {
 	pattern = strings.TrimSuffix(pattern, "/")
 	if IsGlob(pattern) {
@@ -227,7 +230,7 @@ func fileGlobs(pattern string) []string {
 	return []string{pattern, pattern + "/**"}
 }
 
-// noGroup is a hint for the name of a group that there is not.
+// noGroup is a hint for the name of a group that does not exist.
 func noGroup(name string, names []string) string {
 	if len(names) == 0 {
 		return `declare it: [groups] and ` + name + ` = ["sprites/**"]; a file of this name is "[@]` + name + `"`
@@ -235,7 +238,7 @@ func noGroup(name string, names []string) string {
 	return meant(name, names)
 }
 
-// match takes what a rule matches: a glob, a group or a list of these.
+// match reads what a rule matches: a glob, a group or a list of these.
 func (d *decoder) match(e *settings.Entry, r *Rule) {
 	r.MatchSpan = e.Value.Span
 	values := e.Array

@@ -12,12 +12,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// idFields are what an id of a rule may be made of: parts of the path of each asset that the rule matches.
+// idFields are the fields of an id in a rule: parts of the path of each matching asset.
 var idFields = []string{"folder", "parent", "name", "stem", "ext"}
 
 var idField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[^{}]*\}`) })
 
-// idTemplate checks an id that is made of fields; ok is false if it is not one.
+// idTemplate checks an id with fields; ok is false if it is not valid.
 func (d *decoder) idTemplate(v *settings.Value) (ok bool) {
 	if !strings.ContainsAny(v.Str, "{}") {
 		return false
@@ -43,10 +43,11 @@ func validID(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, `\:*?"<>|`)
 }
 
-// HasFields reports whether the id of a rule is made of parts of the path of each asset.
+// HasFields reports whether the id of a rule has fields.
 func (r *Rule) HasFields() bool { return strings.Contains(r.ID, "{") }
 
-// IDOf is the id that a rule gives to the asset of a path; ok is false if that cannot be one.
+// IDOf returns the id that a rule sets for the asset of a path; ok is false if the result is not a
+// valid id.
 func (r *Rule) IDOf(file string) (id string, ok bool) {
 	if !r.HasFields() {
 		return r.ID, true
@@ -55,7 +56,7 @@ func (r *Rule) IDOf(file string) (id string, ok bool) {
 	folder = strings.TrimSuffix(folder, "/")
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	if stem == "" {
-		stem = name // it begins with its only dot
+		stem = name // its only dot is the first character
 	}
 	id = strings.NewReplacer("{folder}", folder, "{parent}", path.Base("/"+folder), "{name}", name, "{stem}", stem,
 		"{ext}", strings.TrimPrefix(path.Ext(name), ".")).Replace(r.ID)

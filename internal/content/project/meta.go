@@ -18,7 +18,7 @@ type Metadata struct {
 	Uses  []settings.Use
 }
 
-// Texts are the value as text, or the elements of a list.
+// Texts returns the value as text, or the elements of a list.
 func (m *Metadata) Texts() []string {
 	if list, ok := m.Value.([]any); ok {
 		texts := make([]string, len(list))
@@ -37,7 +37,7 @@ func metaText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Written is the value as it would be written in a file.
+// Written is the value as it is written in a file.
 func (m *Metadata) Written() string {
 	quoted := func(v any) string {
 		if s, ok := v.(string); ok {
@@ -56,7 +56,7 @@ func (m *Metadata) Written() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// meta takes the table of a rule.
+// meta reads the table of a rule.
 func (d *decoder) meta(e *settings.Entry) (list []Metadata) {
 	t := d.table(e, `write meta = { status = "final" }`)
 	if t == nil {

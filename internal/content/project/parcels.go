@@ -44,7 +44,7 @@ func (d *decoder) parcels(e *settings.Entry) []Parcel {
 	return list
 }
 
-// parcelsTogether checks what parcels say of each other and of platforms.
+// parcelsTogether checks references between parcels, and to platforms.
 func (d *decoder) parcelsTogether(p *Project) {
 	var all, platforms []string
 	for i := range p.Parcels {
@@ -88,7 +88,7 @@ func meant(name string, names []string) string {
 	return "there are: " + strings.Join(names, ", ")
 }
 
-// oneOf takes one of some words, or gives "".
+// oneOf reads one of some words, or returns "".
 func (d *decoder) oneOf(e *settings.Entry, words ...string) string {
 	s := d.str(e)
 	if s != "" && !slices.Contains(words, s) {
@@ -130,10 +130,11 @@ func (d *decoder) constants(e *settings.Entry) []Constants {
 	return list
 }
 
-// Languages that constants can be written in.
+// Languages are the languages of constants.
 var Languages = []string{"go", "c", "cpp", "csharp", "rust", "typescript", "haxe", "lua"}
 
-// constantsTogether refuses files of constants in source roots, where they would be assets, and two of one name.
+// constantsTogether reports files of constants in source roots, where they would be assets, and two of the same
+// name.
 func (d *decoder) constantsTogether(p *Project) {
 	seen := firsts{}
 	for i := range p.Constants {

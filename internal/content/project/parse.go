@@ -12,7 +12,7 @@ import (
 )
 
 // Parse reads a kiln.toml. file is its path for messages. The project is nil if the file is not TOML;
-// otherwise it holds all that could be understood.
+// otherwise it has everything that is valid.
 func Parse(file string, data []byte, given Given) (*Project, diag.List) {
 	root, complete, diags := parseTOML(file, data)
 	d := &decoder{diags: diags}
@@ -22,7 +22,7 @@ func Parse(file string, data []byte, given Given) (*Project, diag.List) {
 	p := &Project{Output: "build", Roots: []Root{{Path: "assets"}}}
 	d.takeVars(root.Get("vars"), given)
 	d.expandTable(root, "vars")
-	if e := root.Get("groups"); e != nil { // other tables name them
+	if e := root.Get("groups"); e != nil { // other tables use them
 		d.takeGroups(e)
 	}
 	d.keys(root, File, []key{
@@ -72,12 +72,12 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 		p.Output = "build"
 	}
 	if t.Get("roots") == nil && output != nil {
-		p.Roots[0].Span = output.Span // the default root cannot be the one that is in the way
+		p.Roots[0].Span = output.Span // the cause cannot be the default root
 	}
 	d.apart(p)
 }
 
-// folder takes a path relative to the project folder and cleans it.
+// folder reads a path relative to the project folder and cleans it.
 func (d *decoder) folder(v *settings.Value, name string) (string, bool) {
 	s := d.strValue(v, name)
 	switch {
@@ -109,7 +109,7 @@ func (d *decoder) roots(e *settings.Entry) []Root {
 	return roots
 }
 
-// root takes a source root: a folder, or { path = "folder", name = "name" }.
+// root reads a source root: a folder, or { path = "folder", name = "name" }.
 func (d *decoder) root(v *settings.Value, name string) Root {
 	r := Root{Span: v.Span}
 	if v.Kind != settings.Inner {
@@ -120,7 +120,7 @@ func (d *decoder) root(v *settings.Value, name string) Root {
 	}
 	d.keys(v.Table, "a source root", []key{
 		{name: "path", missing: `path = "../engine/content"`, take: func(e *settings.Entry) {
-			if len(e.Uses) > 0 { // a variable of Windows may have others
+			if len(e.Uses) > 0 { // a variable of Windows may contain backslashes
 				e.Str = strings.ReplaceAll(e.Str, `\`, "/")
 			}
 			if r.Span = e.Value.Span; isAbs(e.Str) {
@@ -144,8 +144,8 @@ func (d *decoder) root(v *settings.Value, name string) Root {
 // isAbs reports whether a path with forward slashes is absolute on some system.
 func isAbs(p string) bool { return p != "" && p[0] == '/' || len(p) > 1 && p[1] == ':' }
 
-// apart refuses roots that hold each other, since a file would be two assets, and roots in the output or in Kiln's own
-// folder. A root may hold these two: a scan passes over them.
+// apart reports roots inside each other, because a file would be two assets, and roots in the output or in Kiln's own
+// folder. A root may contain these two: a scan skips them.
 func (d *decoder) apart(p *Project) {
 roots:
 	for i, r := range p.Roots {
@@ -175,18 +175,18 @@ roots:
 	}
 }
 
-// fold makes paths comparable where case does not count, as on Windows and macOS.
+// fold makes paths comparable where case is ignored, as on Windows and macOS.
 func fold(p string) string { return strings.ToLower(p) }
 
-// overlap reports whether one of two clean relative paths is, or lies in, the other.
+// overlap reports whether one of two clean relative paths is, or is inside, the other.
 func overlap(a, b string) bool { return within(a, b) || within(b, a) }
 
-// within reports whether a clean relative path is, or lies in, another one.
+// within reports whether a clean relative path is, or is inside, another one.
 func within(a, b string) bool {
 	a, b = fold(a), fold(b)
 	switch {
 	case isAbs(a) != isAbs(b):
-		return false // whether it is shows where the project is
+		return false // that depends on where the project is
 	case b == ".":
 		return !leaves(a)
 	case strings.Trim(b, "./") == "": // "..", "../.."
@@ -198,7 +198,7 @@ func within(a, b string) bool {
 // leaves reports whether a clean relative path leads out of its folder.
 func leaves(p string) bool { return p == ".." || strings.HasPrefix(p, "../") }
 
-// reserved names of platforms are folders of the output, or devices on Windows.
+// reserved names of platforms: folders of the output, and devices on Windows.
 var reserved = []string{"parcels", "gen", "con", "prn", "aux", "nul"}
 
 func (d *decoder) platforms(e *settings.Entry) []Platform {
@@ -269,7 +269,7 @@ var units = []struct {
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
 }
 
-// size takes a number of bytes, written as an integer or with a unit.
+// size reads a number of bytes, written as an integer or with a unit.
 func (d *decoder) size(e *settings.Entry) int64 {
 	const hint = `write it like "2GB" or "512MiB"`
 	if e.Kind == settings.Integer {

@@ -10,17 +10,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Pattern is a glob and where it stands. Behind the glob, Text has the globs of what the list takes out again, each on a line of its own
-// and after a "!": see SplitPattern.
+// Pattern is a glob and its place. After the glob, Text has the globs that the list excludes, each on a line of its own
+// after a "!": see SplitPattern.
 type Pattern struct {
 	Text string
 	Span settings.Span
 }
 
-// takeOut stands before a glob that is taken out of what others mean, and groupMark before the name of a group.
+// takeOut is the mark of an exclusion, and groupMark that of a group.
 const takeOut, groupMark = "!", "@"
 
-// SplitPattern splits the text of a pattern into its glob and the globs that are taken out of what that means.
+// SplitPattern splits the text of a pattern into its glob and the excluded globs.
 func SplitPattern(text string) (glob string, without []string) {
 	glob, rest, more := strings.Cut(text, "\n"+takeOut)
 	if more {
@@ -29,7 +29,7 @@ func SplitPattern(text string) (glob string, without []string) {
 	return glob, without
 }
 
-// JoinPattern is the text of a pattern.
+// JoinPattern is the reverse of SplitPattern.
 func JoinPattern(glob string, without []string) string {
 	for _, x := range without {
 		glob += "\n" + takeOut + x
@@ -78,13 +78,14 @@ func (d *decoder) foundGlob(v *settings.Value, key, mark, glob string) string {
 // maxPattern is the longest glob, in bytes.
 const maxPattern = 1024
 
-// Meta characters make a path a glob.
+// Meta are the characters that make a path a glob.
 const Meta = `*?[{\`
 
-// IsGlob reports whether a pattern may match more than the one path that it is.
+// IsGlob reports whether a pattern may match other paths than itself.
 func IsGlob(pattern string) bool { return strings.ContainsAny(pattern, Meta) }
 
-// glob takes the end of a string that is a glob, and says where in it a mistake is; "" if there is one.
+// glob checks the end of a string, which must be a glob, and reports the place of an error in it; it
+// returns "" then.
 func (d *decoder) glob(v *settings.Value, name, s string) string {
 	if s == "" {
 		return ""
@@ -94,7 +95,7 @@ func (d *decoder) glob(v *settings.Value, name, s string) string {
 		return s
 	}
 	span := v.Span
-	// The place inside the string is known as long as no escape in the file comes before it.
+	// The place inside the string is known if there is no escape before it.
 	if quote := `"`; n > 0 && (span.Source() == quote+v.Str+quote || span.Source() == "'"+v.Str+"'") {
 		span = span.Within(1+utf8.RuneCountInString(v.Str[:len(v.Str)-len(s)+at]), n)
 	}
@@ -102,7 +103,7 @@ func (d *decoder) glob(v *settings.Value, name, s string) string {
 	return ""
 }
 
-// badPattern finds what is wrong with a glob: n characters from byte at on.
+// badPattern finds what is wrong with a glob: n characters from byte at.
 func badPattern(s string) (at, n int, what, hint string) {
 	if len(s) > maxPattern {
 		return 0, 0, "is longer than 1024 bytes", "split it into several rules"
@@ -136,7 +137,7 @@ func badPattern(s string) (at, n int, what, hint string) {
 	return
 }
 
-// maxBraces in one glob.
+// maxBraces is how many braces a glob may have.
 const maxBraces = 8
 
 // manyBraces finds the first brace beyond maxBraces.

@@ -1,9 +1,9 @@
-// Package project reads kiln.toml and rules.toml into typed values that know their places.
+// Package project reads kiln.toml and rules.toml into typed values with their places.
 //
-// Reading is strict: an unknown key, a wrong type, a name that cannot be used are errors with file, line,
-// column, the line itself and what was probably meant; and a file tells all of its mistakes at once.
-// What needs more than the file itself, such as whether a processor exists or a rule matches anything, is
-// for package asset. Find and Load are the only functions that touch the disk, and only kiln.toml.
+// Reading is strict: an unknown key, a wrong type, or an invalid name is an error with file, line,
+// column, the line itself and a suggestion; and all errors of a file are reported at once. Package asset
+// checks what needs more than the file itself, such as whether a processor exists or a rule matches
+// anything. Find and Load are the only functions that access the disk, and only for kiln.toml.
 package project
 
 import (
@@ -25,13 +25,13 @@ const (
 	RulesFile = "rules.toml"
 )
 
-// StateFolder in the project folder holds what Kiln remembers.
+// StateFolder is the folder of Kiln's state in the project folder.
 const StateFolder = ".kiln"
 
-// Project is what kiln.toml says, with defaults for what it does not say.
+// Project is a kiln.toml, with default values.
 type Project struct {
 	Dir       string // the project folder, absolute; "" if parsed from bytes
-	Text      []byte // of the file; nil if parsed from bytes
+	Text      []byte // content of the file; nil if parsed from bytes
 	Name      string
 	Roots     []Root // in order; a later one overlays an earlier one
 	Kiln      string // folder of the Go package of the project's own kiln, relative to the project folder; "" for none
@@ -39,10 +39,10 @@ type Project struct {
 	Output    string // folder relative to the project folder, forward slashes
 	Ignore    []string
 	Platforms []Platform // at least one, in the order of the file
-	Rules     []Rule     // and entries of [[assets]]
-	Names     Names      // that patterns may use
-	Listed    []Listed   // the strings of all lists of patterns, as they are written
-	// Processors of the project's own.
+	Rules     []Rule     // including entries of [[assets]]
+	Names     Names      // groups and variables
+	Listed    []Listed   // the strings of all lists of patterns, unchanged
+	// Processors are those that the project declares.
 	Processors []CustomProcessor
 	Parcels    []Parcel
 	Constants  []Constants
@@ -54,8 +54,8 @@ type Project struct {
 
 // Root is a source root.
 type Root struct {
-	Path string // forward slashes; relative to the project folder, where it may begin with "..", or, of a root with a name, absolute
-	Name string // ""; or what stands for the path in everything that is remembered, so that it may differ from machine to machine
+	Path string // forward slashes; relative to the project folder, perhaps with ".." at the beginning, or, for a root with a name, absolute
+	Name string // "", or a name that replaces the path in all state, so that the path may differ between machines
 	Span settings.Span
 }
 
@@ -67,7 +67,7 @@ func (r *Root) Dir(dir string) string {
 	return filepath.Join(dir, filepath.FromSlash(r.Path))
 }
 
-// Prefix stands before the paths of its files where they are shown.
+// Prefix is the prefix of displayed paths of its files.
 func (r *Root) Prefix() string {
 	switch {
 	case r.Name != "":
@@ -81,25 +81,25 @@ func (r *Root) Prefix() string {
 // Textures is the key of a platform's policy for textures. No processor has this name.
 const Textures = "textures"
 
-// TextureSettings are the settings that a policy for textures may give.
+// TextureSettings are the settings of a policy for textures.
 var TextureSettings = []string{"family", "quality", "container", "compress"}
 
 // Platform is a target.
 type Platform struct {
 	Name       string
-	Textures   *settings.Table     // what each processor that makes textures gets, below its own settings; nil: nothing
+	Textures   *settings.Table     // for each processor that makes textures, below its own settings; nil: none
 	Processors []PlatformProcessor // in the order of the file
 	Span       settings.Span       // zero for the default platform
 }
 
-// PlatformProcessor is what a processor gets on a platform, under all rules.
+// PlatformProcessor has the settings of a processor on a platform, below all rules.
 type PlatformProcessor struct {
 	Name     string
 	Settings *settings.Table
 	Span     settings.Span
 }
 
-// Processor finds the settings of a processor on the platform, or gives nil.
+// Processor returns the settings of a processor on the platform, or nil.
 func (p *Platform) Processor(name string) *settings.Table {
 	for i := range p.Processors {
 		if p.Processors[i].Name == name {
@@ -109,20 +109,20 @@ func (p *Platform) Processor(name string) *settings.Table {
 	return nil
 }
 
-// Parcel is a package of products to make.
+// Parcel is a package of products.
 type Parcel struct {
 	Name      string
 	Assets    []Pattern // globs of asset ids
 	Platforms []string  // none: all
 
-	SharedWith string // the parcel that takes what others of its sharers need too; "" for none
-	Split      bool   // what others that are split need too goes into parcels that are made for it
+	SharedWith string // the parcel that gets what several of its sharers need; "" for none
+	Split      bool   // what several split parcels need goes into parcels made for it
 
-	Budget     int64     // bytes that its file should not exceed; 0: any
-	WarnOnly   bool      // a parcel over its budget is no error
+	Budget     int64     // maximum bytes of its file; 0: any
+	WarnOnly   bool      // exceeding the budget is only a warning
 	Stored     []Pattern // assets that are not compressed
-	Store      bool      // nothing is
-	Align      int       // of what is not compressed: a power of two from 16 to 4096
+	Store      bool      // nothing is compressed
+	Align      int       // of uncompressed contents: a power of two from 16 to 4096
 	Dictionary string    // of the compression, a file relative to the project folder; "": none
 	Order      string    // the file that says what comes first in it, relative to the project folder; "": none
 	Listed     bool      // parcels.json has what is in it
@@ -135,7 +135,7 @@ func (p *Parcel) On(platform string) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
-// Parcel finds a parcel by its name, or gives nil.
+// Parcel returns a parcel by its name, or nil.
 func (p *Project) Parcel(name string) *Parcel {
 	for i := range p.Parcels {
 		if p.Parcels[i].Name == name {
@@ -145,7 +145,7 @@ func (p *Project) Parcel(name string) *Parcel {
 	return nil
 }
 
-// Custom finds a processor that the project file declares by its name, or gives nil.
+// Custom returns a processor that the project file declares, or nil.
 func (p *Project) Custom(name string) *CustomProcessor {
 	for i := range p.Processors {
 		if p.Processors[i].Name == name {
@@ -160,24 +160,24 @@ type Constants struct {
 	Language string
 	Package  string // of the language; "" is its default
 	Template string // a file relative to the project folder that replaces Kiln's own; "": none
-	File     string // where, relative to the project folder; "": in the output folder, by the language's custom
+	File     string // path, relative to the project folder; "": in the output folder, named as usual in the language
 
 	Span, LanguageSpan, TemplateSpan, FileSpan settings.Span
 }
 
-// Build is how this project likes to be built.
+// Build has the settings for builds.
 type Build struct {
 	Workers int   // 0: one a processor core
-	Memory  int64 // bytes that running jobs may use together; 0: no limit of its own
+	Memory  int64 // bytes that running jobs may use together; 0: the default limit
 }
 
-// Find gives the nearest folder, dir itself or above it, that holds a kiln.toml.
+// Find returns the nearest folder, dir or one of its parents, that has a kiln.toml.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	var odd *diag.Message // one that is not a file
+	var odd *diag.Message // a kiln.toml that is not a file
 	for at := start; ; {
 		file := filepath.Join(at, File)
 		info, err := os.Stat(file)
@@ -206,7 +206,8 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// noFile says what there is in place of a project file: a folder, or a link that leads nowhere. It is nil if there is nothing.
+// noFile reports what is there instead of a project file: a folder, or a link to nothing. It returns nil if nothing is
+// there.
 func noFile(file string) *diag.Message {
 	at := diag.Pos{File: file}
 	switch info, err := os.Lstat(file); {
@@ -221,7 +222,7 @@ func noFile(file string) *diag.Message {
 	return diag.Errorf(diag.ProjectMissing, at, "this symbolic link leads to a folder, not to a file").WithHint("put the file in its place")
 }
 
-// Load reads the kiln.toml of a project folder. The project is nil if there is nothing to go on with.
+// Load reads the kiln.toml of a project folder. The project is nil if it cannot be used at all.
 func Load(dir string, given Given) (*Project, diag.List) {
 	fail := func(err error) (*Project, diag.List) {
 		hint := "check its permissions"
@@ -248,7 +249,7 @@ func Load(dir string, given Given) (*Project, diag.List) {
 	return p, diags
 }
 
-// cause leaves the path out of an error: the message has it already.
+// cause removes the path from an error, because the message has it already.
 func cause(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {

@@ -14,34 +14,34 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Rule says what happens to the source files that it matches. An entry of [[assets]] is one, too: it makes an asset by itself.
+// Rule is a rule for the source files that it matches. An entry of [[assets]] is a rule that makes an asset itself.
 type Rule struct {
-	Match string // glob relative to Base; ends in a slash for folders as assets. Of a List it is the first
-	Base  string // folder relative to the source roots that the rule is for; "" is all
-	ID    string // pinned, or ""; only where Match is the path of one asset
-	UUID  string // pinned, in lower case, or ""
+	Match string // glob relative to Base, with a slash at the end for folders as assets; the first one of List
+	Base  string // folder, relative to the source roots, to which the rule applies; "" is all
+	ID    string // set by the rule, or ""; only if Match is the path of one asset, or the id has fields
+	UUID  string // set by the rule, in lower case, or ""
 
-	// List has the patterns of a rule that matches several, or a group, relative to the source roots; nil: Match is all.
+	// List has the patterns of a rule that matches several, or a group, relative to the source roots; nil: only Match.
 	List []Pattern
 
-	// Listed are the strings of the rule's lists of patterns, as they are written.
+	// Listed are the strings of the rule's lists of patterns, unchanged.
 	Listed []Listed
 
 	// Declares is set for an entry of [[assets]]: ID is then the asset's, and Match the path of its source file, without globs; "" if it has
 	// none.
 	Declares bool
 
-	// Processors that each make products of what the rule matches. None leaves it to others; "none", alone, says that such
-	// files are no assets.
+	// Processors that each make products of the matching assets. If it is empty, other rules decide; "none", alone,
+	// means that such files are not assets.
 	Processors []Named
 
-	// Imports are what is made of the source file first, one step after the other: the processors get what the last one made. HasImport tells
-	// an empty list, which takes away what an earlier rule says, from none.
+	// Imports are processors that run on the source file first, one after the other; the asset's processors get the
+	// result of the last one. HasImport distinguishes an empty list, which removes imports of earlier rules, from none.
 	Imports   []Import
 	HasImport bool
 
-	// Inputs are globs of source files, and Needs patterns of assets, on which the jobs depend by hand, besides those that the declaration of
-	// their processor has.
+	// Inputs are globs of source files, and Needs patterns of assets, on which the jobs depend by hand, in addition to
+	// those in the declaration of their processor.
 	Inputs, Needs ByHand
 
 	// Ignore are patterns of what jobs find by themselves and is harmless: a change of it alone does not make a job run.
@@ -50,10 +50,10 @@ type Rule struct {
 	// Follow, where it is set, says whether the assets go into every parcel in which something refers to them, required or not.
 	Follow *bool
 
-	// Allow has the codes of warnings that are accepted, and nil if the rule does not say.
+	// Allow has the accepted codes of warnings, and is nil if the rule does not set them.
 	Allow *[]Named
 
-	// Stage is the stage of building for which the rule is; "": for all.
+	// Stage is the stage of builds to which the rule applies; "": all.
 	Stage string
 
 	Meta      []Metadata      // by key
@@ -63,14 +63,14 @@ type Rule struct {
 	Span, MatchSpan, IDSpan, UUIDSpan settings.Span
 }
 
-// Named is the name of a processor where a rule has it.
+// Named is the name of a processor, with its place.
 type Named struct {
 	Name string
 	Span settings.Span
 }
 
-// ByHand is a list of patterns in a rule. They are relative to the source roots, whatever folder the rule is for. Given tells an empty
-// list, which takes away what an earlier rule says, from none.
+// ByHand is a list of patterns in a rule, relative to the source roots even if the rule is in a folder. Given
+// distinguishes an empty list, which removes those of earlier rules, from none.
 type ByHand struct {
 	Patterns []Pattern
 	Given    bool
@@ -82,10 +82,10 @@ type Import struct {
 	Settings *settings.Table // nil: none
 }
 
-// RulePlatform is what a rule says for one platform only.
+// RulePlatform is the part of a rule for one platform.
 type RulePlatform struct {
 	Name       string
-	Processors []Named // none: the rule's
+	Processors []Named // empty: the rule's
 	Settings   *settings.Table
 	Span       settings.Span
 }
@@ -102,9 +102,9 @@ func (r *Rule) Source() string {
 }
 
 // ParseRules reads a rules.toml. file is its path for messages, relative to the project folder; base is
-// the folder it lies in, relative to its source root, "" for the root itself.
+// its folder, relative to its source root, "" for the root itself.
 //
-// Names in it mean what kiln.toml says.
+// names are the groups and variables of kiln.toml.
 func ParseRules(file, base string, data []byte, names Names) ([]Rule, diag.List) {
 	root, complete, diags := parseTOML(file, data)
 	d := &decoder{diags: diags, names: names}
@@ -130,7 +130,7 @@ func (d *decoder) rules(e *settings.Entry, base string) []Rule {
 	return rules
 }
 
-// rule takes one rule; it is of use only if it says what it matches.
+// rule reads one rule; ok is false if it does not say what it matches.
 func (d *decoder) rule(t *settings.Table, base string) (r Rule, ok bool) {
 	r = Rule{Base: base, Span: t.Span}
 	before := len(d.listing)
@@ -156,7 +156,7 @@ func (d *decoder) rule(t *settings.Table, base string) (r Rule, ok bool) {
 	return r, r.Match != ""
 }
 
-// ruleKeys are those that rules and entries of [[assets]] have.
+// ruleKeys are the keys of both rules and entries of [[assets]].
 func (d *decoder) ruleKeys(t *settings.Table, r *Rule) []key {
 	return []key{
 		{name: "processor", take: func(e *settings.Entry) { r.Processors = d.ruleProcessor(t, e) }},
@@ -183,7 +183,7 @@ func (d *decoder) ruleKeys(t *settings.Table, r *Rule) []key {
 	}
 }
 
-// assets takes entries of [[assets]].
+// assets reads entries of [[assets]].
 func (d *decoder) assets(e *settings.Entry, base string) (list []Rule) {
 	d.tables(e, func(t *settings.Table) {
 		r := Rule{Base: base, Span: t.Span, Declares: true}
@@ -211,7 +211,7 @@ func (d *decoder) assets(e *settings.Entry, base string) (list []Rule) {
 	return list
 }
 
-// source takes the path of one source file.
+// source reads the path of one source file.
 func (d *decoder) source(e *settings.Entry) string {
 	s := d.str(e)
 	switch {
@@ -229,12 +229,12 @@ func (d *decoder) source(e *settings.Entry) string {
 	return ""
 }
 
-// byHand takes patterns, and notes that they are given.
+// byHand reads patterns, and sets Given.
 func (d *decoder) byHand(e *settings.Entry, of patternsOf) ByHand {
 	return ByHand{d.patterns(e, of), true}
 }
 
-// ruleProcessor takes the one processor that a table of a rule names.
+// ruleProcessor reads the only processor in a table of a rule.
 func (d *decoder) ruleProcessor(t *settings.Table, e *settings.Entry) []Named {
 	if t.Get("processors") != nil {
 		d.add(e.Span.Errorf(diag.BadValue, "a rule has %q or %q, not both", "processor", "processors").WithHint("name them all in processors"))
@@ -249,7 +249,7 @@ func (d *decoder) ruleProcessor(t *settings.Table, e *settings.Entry) []Named {
 	return nil
 }
 
-// ruleProcessors takes a list of processors, each of which makes products of the same assets.
+// ruleProcessors reads a list of processors, each of which makes products of the same assets.
 func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
 	var list []Named
 	d.each(e, `["texture", "palette"]`, func(v *settings.Value) {
@@ -269,7 +269,7 @@ func (d *decoder) ruleProcessors(e *settings.Entry) []Named {
 	return list
 }
 
-// allow takes a list of codes of messages.
+// allow reads a list of codes of messages.
 func (d *decoder) allow(e *settings.Entry) *[]Named {
 	list := []Named{}
 	d.each(e, `["K1212"]`, func(v *settings.Value) {
@@ -287,7 +287,7 @@ func (d *decoder) allow(e *settings.Entry) *[]Named {
 	return &list
 }
 
-// imports takes the name of a processor, or a list of names and tables.
+// imports reads the name of a processor, or a list of names and tables.
 func (d *decoder) imports(e *settings.Entry) (list []Import) {
 	const hint = `write import = "name", or import = ["first", { processor = "second", settings = { name = value } }]`
 	take := func(v *settings.Value) {
@@ -344,7 +344,7 @@ func (d *decoder) rulePlatforms(e *settings.Entry) []RulePlatform {
 	return list
 }
 
-// assetID takes an id, which becomes the path of a file in the output.
+// assetID reads an id, which becomes the path of a file in the output.
 func (d *decoder) assetID(e *settings.Entry) string {
 	s := d.str(e)
 	if s == "" {

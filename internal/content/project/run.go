@@ -7,13 +7,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Run is how the game is started. The zero Run says nothing.
+// Run is how the game is started. The zero Run is not configured.
 type Run struct {
 	Command []string // program and arguments; a program with a slash is relative to the project folder
 	Dir     string   // working folder, relative to the project folder; "": that folder itself
 	Env     []EnvVariable
 
-	Span settings.Span // of command; zero without it
+	Span settings.Span // of Command; zero without it
 }
 
 // EnvVariable is an environment variable.
@@ -41,7 +41,7 @@ func (d *decoder) run(e *settings.Entry) Run {
 	return r
 }
 
-// variables takes a table of environment variables.
+// variables reads a table of environment variables.
 func (d *decoder) variables(e *settings.Entry) (list []EnvVariable) {
 	t := d.table(e, `write env = { LEVEL = "2" }`)
 	if t == nil {

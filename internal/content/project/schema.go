@@ -10,15 +10,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// SchemaID names the schema; "#/$defs/rules-file" after it is that of rules.toml.
+// SchemaID is the id of the schema; with "#/$defs/rules-file" appended, that of rules.toml.
 const SchemaID = "https://kiln-pipeline.github.io/schema/kiln.schema.json"
 
-// object is a piece of JSON. encoding/json writes its keys sorted, so the schema's bytes are always the same.
+// object is a JSON object. encoding/json writes its keys sorted, so the schema's bytes are always the same.
 type object = map[string]any
 
-// Schema is the JSON schema (draft 2020-12) of kiln.toml for editors, with that of rules.toml under
-// $defs. It accepts every file that Parse accepts. Where a processor is named, its settings are those of infos;
-// names that are not among infos are let through, for they may be the project's own.
+// Schema is the JSON schema (draft 2020-12) of kiln.toml for editors, with that of rules.toml under $defs. It
+// accepts every file that Parse accepts. Settings of named processors are checked by infos; other names are
+// accepted, because they may be the project's own.
 func Schema(infos []processor.Info) []byte {
 	defs := object{
 		"name":     object{"type": "string", "pattern": settings.Name().String()},
@@ -80,7 +80,7 @@ func Schema(infos []processor.Info) []byte {
 	orVariable(root)
 	data, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // there is nothing in it that JSON does not have
+		panic(err) // it contains nothing that JSON cannot represent
 	}
 	return append(data, '\n')
 }
@@ -105,7 +105,7 @@ func executionSchema() object {
 	})
 }
 
-// orVariable lets variables through where a schema says what a string may be.
+// orVariable accepts variables where the schema restricts strings.
 func orVariable(node any) {
 	switch x := node.(type) {
 	case []object:
@@ -180,7 +180,7 @@ func ref(name string) object { return object{"$ref": "#/$defs/" + name} }
 
 func listOf(ref string) object { return object{"type": "array", "items": object{"$ref": ref}} }
 
-// closed is a table that has these keys and no others.
+// closed is a table with these keys and no others.
 func closed(doc string, keys object, required ...string) object {
 	o := object{"type": "object", "description": doc, "properties": keys, "additionalProperties": false}
 	if required != nil {
@@ -225,7 +225,7 @@ func platformSchema(infos []processor.Info) object {
 	}
 }
 
-// texturesSchema is that of a platform's policy for textures. What its settings mean, the processor of textures says.
+// texturesSchema is the schema of a platform's policy for textures. The processor of textures documents its settings.
 func texturesSchema(infos []processor.Info) object {
 	keys := object{}
 	for _, name := range TextureSettings {
@@ -238,7 +238,7 @@ func texturesSchema(infos []processor.Info) object {
 		for _, s := range settings.Describe(info) {
 			if keys[s.Name] != nil {
 				one := settingSchema(s)
-				delete(one, "default") // a policy has none
+				delete(one, "default") // a policy has no defaults
 				keys[s.Name] = one
 			}
 		}
@@ -246,7 +246,7 @@ func texturesSchema(infos []processor.Info) object {
 	return closed("What all processors that make textures get, unless their own settings say otherwise.", keys)
 }
 
-// processorName lists what editors offer, and lets other names through.
+// processorName lists names for editors, and accepts others.
 func processorName(infos []processor.Info) object {
 	choices := []object{}
 	for _, info := range infos {
@@ -256,7 +256,7 @@ func processorName(infos []processor.Info) object {
 	return object{"anyOf": choices, "description": "What makes products of the files."}
 }
 
-// processorList is for rules that name several.
+// processorList is for rules with several processors.
 func processorList(infos []processor.Info) object {
 	return object{
 		"type": "array", "minItems": 1, "uniqueItems": true, "items": processorName(infos),
@@ -264,7 +264,7 @@ func processorList(infos []processor.Info) object {
 	}
 }
 
-// ruleSchema ties the settings of a rule to the processor that it names.
+// ruleSchema connects the settings of a rule to its processor.
 func ruleSchema(infos []processor.Info) object {
 	platform := closed("What the rule says for one platform only.", object{
 		"processor": processorName(infos), "processors": processorList(infos), "settings": ref("settings"),
@@ -318,7 +318,7 @@ func ruleSchema(infos []processor.Info) object {
 	return rule
 }
 
-// assetSchema is that of an entry of [[assets]]: a rule with a source in place of a match.
+// assetSchema is the schema of an entry of [[assets]]: a rule with a source instead of a match.
 func assetSchema(infos []processor.Info) object {
 	asset := ruleSchema(infos)
 	asset["description"] = "An asset by itself: another one of the same source file, or one without a file."

@@ -12,11 +12,11 @@ import (
 
 const (
 	maxSize  = 1 << 20 // bytes of a project or rules file
-	maxDepth = 32      // tables and arrays inside each other
+	maxDepth = 32      // nesting of tables and arrays
 )
 
-// parseTOML reads a file into tables that know their places. A second definition is said with the place of the first and then passed
-// over, so that the rest of the file is still checked. complete is false where the reader had to stop before the end.
+// parseTOML reads a file into tables with places. A second definition is reported with the place of the first and then
+// ignored, so that the rest of the file is still checked. complete is false if the reader had to stop before the end.
 func parseTOML(file string, data []byte) (root *settings.Table, complete bool, diags diag.List) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	b := builder{text: settings.NewText(file, data)}
@@ -47,7 +47,7 @@ func (b *builder) at(p document.Pos) settings.Span {
 	return b.text.At(int(p.Line), int(p.Column), int(p.Length))
 }
 
-// mistake tells what the reader found.
+// mistake turns an error of the reader into a message.
 func (b *builder) mistake(e *document.Error) *diag.Message {
 	at := b.at(e.Pos)
 	switch number := strings.TrimLeft(at.Source(), "+-"); {
@@ -67,7 +67,8 @@ func tooDeep(at settings.Span) *diag.Message {
 	return at.Errorf(diag.ProjectSyntax, "more than %d tables inside each other", maxDepth).WithHint("write it with fewer levels")
 }
 
-// notTOML is a mistake that the TOML reader found, in its words, with what to write: by what these say, since it has no codes.
+// notTOML is the message for an error of the TOML reader. The hint depends on the reader's text, because it has no
+// codes.
 func notTOML(at settings.Span, what string) *diag.Message {
 	hint := `a line is key = value: text is in quotes, a list in [ ], and a name in [ ] on a line of its own begins a table`
 	for _, h := range [][2]string{

@@ -13,10 +13,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// Variables: [vars] in kiln.toml declares them, and ${NAME} in any string of kiln.toml and rules.toml stands for the value. A value comes
-// from the caller (--set), from the environment if the declaration says so, or from the declaration.
+// Variables: [vars] in kiln.toml declares them, and ${NAME} in any string of kiln.toml and rules.toml is replaced by
+// the value. The value comes from the caller (--set), from the environment if the declaration says so, or from the
+// declaration.
 
-// Given is what a caller gives to the variables of a project.
+// Given are the caller's values for variables of a project.
 type Given struct {
 	Set    map[string]string        // values by name
 	Getenv func(name string) string // nil: os.Getenv
@@ -33,7 +34,7 @@ type Variable struct {
 
 const (
 	maxVariable = 4 << 10 // bytes of a value
-	maxExpanded = 4 << 20 // bytes that all values together add to a file
+	maxExpanded = 4 << 20 // bytes that all values together may add to a file
 )
 
 var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`) })
@@ -57,7 +58,7 @@ func (n Names) variableNames() []string {
 	return names
 }
 
-// takeVars reads the table of variables, if there is one. A value may use variables that are declared before it.
+// takeVars reads the table of variables, if there is one. A value may use variables declared before it.
 func (d *decoder) takeVars(e *settings.Entry, given Given) {
 	if e != nil {
 		if t := d.table(e, "write [vars]"); t != nil {
@@ -81,7 +82,7 @@ func noVariable(name string, names []string) string {
 	return meant(name, names)
 }
 
-// variable reads the declaration of one.
+// variable reads the declaration of a variable.
 func (d *decoder) variable(e *settings.Entry, given Given) {
 	v := Variable{Name: e.Key, Span: e.Span, From: e.Value.Span.Pos.String()}
 	if !variableName().MatchString(e.Key) {
@@ -118,7 +119,7 @@ func (d *decoder) variable(e *settings.Entry, given Given) {
 		d.add(e.Span.Errorf(diag.BadValue, "the variable %q has no value: the environment variable %s is not set", e.Key, v.Env).
 			WithHint("set it, use --set %s=VALUE, or add default = \"value\"", e.Key))
 	case value == nil:
-		return // env is missing, which has been said
+		return // env is missing, which was reported
 	case len(v.Value) > maxVariable || !printable(v.Value):
 		d.add(e.Span.Errorf(diag.BadValue, "the value of %q, from %s, cannot be used", e.Key, v.From).WithHint("at most 4096 bytes, without control characters"))
 		v.Value = ""
@@ -181,7 +182,7 @@ func (d *decoder) expandString(v *settings.Value) {
 		if !more {
 			break
 		}
-		if strings.HasSuffix(before, "$") { // it is already there
+		if strings.HasSuffix(before, "$") { // the first $ is already written
 			b.WriteString("{")
 			rest = after
 			continue
@@ -191,7 +192,7 @@ func (d *decoder) expandString(v *settings.Value) {
 		switch {
 		case !closed || !variableName().MatchString(name):
 			d.bad(v, "write ${NAME}, or $${ for these two characters", "${ begins the name of a variable, and there is none")
-			v.Str = "variable" // so that nothing else is said of it
+			v.Str = "variable" // so that nothing else is reported about it
 			return
 		case x == nil:
 			d.bad(v, noVariable(name, d.names.variableNames()), "there is no variable %q", name)
@@ -209,5 +210,5 @@ func (d *decoder) expandString(v *settings.Value) {
 	v.Str = b.String()
 }
 
-// String is a variable with its value, for hashes.
+// String is the variable with its value, for hashes.
 func (v Variable) String() string { return fmt.Sprintf("%s=%q", v.Name, v.Value) }

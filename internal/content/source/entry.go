@@ -14,7 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// entry is one entry of a folder: a file, a folder, or neither if it is ignored or gone; both if it is a link to a folder.
+// entry is one entry of a folder: a file, a folder, or neither if it is ignored or missing; both if it is a link to a
+// folder.
 func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *folder) {
 	if !utf8.ValidString(name) {
 		return File{Name: name, Trouble: NotUTF8}, nil
@@ -37,7 +38,7 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 		st, now, err := d.stat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && now != 0:
-			return File{}, nil // gone since it was listed, or something else
+			return File{}, nil // removed since it was listed, or of another kind
 		case err != nil:
 			file = File{Name: name, Trouble: Unseen}
 		default:
@@ -50,8 +51,9 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 	return file, nil
 }
 
-// linkEntry is a symbolic link's entry. Whether it is ignored may depend on what it leads to, and that may change without a trace in
-// this folder: then it is kept in mind. So it always is with an ignore file's name, since an ignore file is never ignored.
+// linkEntry is the entry of a symbolic link. Whether it is ignored may depend on its target, which may change without a
+// change of this folder, so an ignored link is recorded. A link with an ignore file's name is always recorded, because
+// an ignore file is never ignored.
 func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 	file, to := s.link(f, name)
 	rel := join(f.Path, name)
@@ -67,7 +69,7 @@ func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 	return file, to
 }
 
-// file is the entry of a regular file; it keeps the hash it had if nothing changed.
+// file is the entry of a regular file; it keeps its hash if nothing changed.
 func (s *scan) file(f *folder, name string, st Stat) File {
 	if name == IgnoreFile {
 		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}
@@ -86,8 +88,8 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 	return File{Name: name, Stat: st, Trouble: lfs(s.abs(f.Root, rel), st.Size)}
 }
 
-// link follows a symbolic link, if it stays inside the roots and makes no loop. The answer is a file, which may be in trouble, and a folder
-// if it leads to one.
+// link follows a symbolic link, if it stays inside the roots and is not part of a loop. It returns a file, perhaps with
+// a trouble, and a folder if the link leads to one.
 func (s *scan) link(f *folder, name string) (File, *folder) {
 	abs := filepath.FromSlash(s.abs(f.Root, join(f.Path, name)))
 	target, err := filepath.EvalSymlinks(abs)
@@ -128,7 +130,7 @@ func (s *scan) excluded(real string) bool {
 	return slices.ContainsFunc(s.o.Exclude, func(x string) bool { return within(real, x) })
 }
 
-// within tells whether a path is a folder or below it.
+// within reports whether a path is a folder or below it.
 func within(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
@@ -143,7 +145,7 @@ func lfs(abs string, size int64) Trouble {
 	}
 	f, err := disk.Open(abs)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return Fine // who reads it will say so
+		return Fine // reading it will report the error
 	}
 	if err != nil {
 		return Unseen

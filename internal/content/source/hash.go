@@ -12,21 +12,22 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// ErrChanged says that a file changed while it was read.
+// ErrChanged means that a file changed while it was read.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// A file modified less than racyWindow before its content was read may be modified again
-// without its times showing it: Linux stamps files with the time of the last timer tick, 10 ms apart at worst, and
-// some clocks tick slower. A time without nanoseconds comes from a file system that counts in seconds (FAT: two).
+// A file modified less than racyWindow before its content was read may be modified again without a change of its
+// times: Linux stamps files with the time of the last timer tick, at most 10 ms apart, and some clocks tick
+// slower. A time without nanoseconds comes from a file system that counts in seconds (FAT: two).
 const (
 	racyWindow       = 20 * time.Millisecond
 	racyWindowCoarse = 2 * time.Second
 )
 
-// TooYoung tells whether a file with this stat that is looked into now may be changed once more without its stat showing it.
+// TooYoung reports whether a file with this stat that is read now may be changed once more without a change of its
+// stat.
 func (s Stat) TooYoung(now time.Time) bool { return racy(s.MTime, now) }
 
-// Settles tells how long it takes from now until every change of a file with this stat shows in its stat; 0: it would at once.
+// Settles returns the time from now until every change of a file with this stat shows in its stat; 0: it would at once.
 func (s Stat) Settles(now time.Time) time.Duration {
 	switch {
 	case !racy(s.MTime, now):
@@ -37,8 +38,8 @@ func (s Stat) Settles(now time.Time) time.Duration {
 	return racyWindow
 }
 
-// Aged sets the modification time of a file that was just written back, by more than its file system's clock ticks, and gives its stat:
-// whatever is written to it from now on shows. Where that cannot be done the stat is TooYoung.
+// Aged sets the modification time of a file that was just written back by more than a tick of its file system's clock,
+// and returns its stat: any later write then shows. If the time cannot be set, the stat is TooYoung.
 func Aged(path string) (Stat, error) {
 	var st Stat
 	for _, window := range []time.Duration{racyWindow, racyWindowCoarse} {
@@ -60,7 +61,7 @@ func racy(mtime int64, now time.Time) bool {
 	return now.UnixNano()-mtime < int64(window)
 }
 
-// Know records the content hash of a file as it was when it had the given stat. now is a moment before the content was read.
+// Know records the content hash of a file that had this stat. now is a time before the content was read.
 func (t *Table) Know(i Index, st Stat, h digest.Hash, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +72,7 @@ func (t *Table) Know(i Index, st Stat, h digest.Hash, now time.Time) {
 	}
 }
 
-// Hash is the content hash of a file. It reads the file only if the hash is not known.
+// Hash returns the content hash of a file. It reads the file only if the hash is not known.
 func (t *Table) Hash(i Index) (digest.Hash, error) {
 	if f := t.At(i); !f.Hash.IsZero() {
 		return f.Hash, nil
@@ -85,18 +86,18 @@ func (t *Table) Hash(i Index) (digest.Hash, error) {
 	return h, nil
 }
 
-// HashAll hashes those of some files whose hash is not known, side by side. What cannot be read is left to whoever asks for it.
+// HashAll hashes files whose hash is not known, in parallel. Errors are left to the later caller of Hash.
 func (t *Table) HashAll(files []Index, workers int) {
 	parallel(workers, len(files), func(i int) { t.Hash(files[i]) })
 }
 
-// HashFile hashes a file that is in no table.
+// HashFile hashes a file that is not in a table.
 func HashFile(path string) (digest.Hash, error) {
 	h, _, _, err := hashFile(path)
 	return h, err
 }
 
-// hashFile hashes a file and checks that it stayed the same meanwhile; it tries a few times.
+// hashFile hashes a file and checks that it did not change meanwhile; it tries a few times.
 func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
 	for range 3 {
 		now := time.Now()
@@ -111,11 +112,11 @@ func hashFile(path string) (digest.Hash, Stat, time.Time, error) {
 	return digest.Hash{}, Stat{}, time.Time{}, fmt.Errorf("%s: %w", path, ErrChanged)
 }
 
-// smallFile is how large a file is at most that is read at once.
+// smallFile is the size up to which a file is read at once.
 const smallFile = 64 << 10
 
-// small has room for such a file, and for what it may have grown by. Room of its own for each of 10,000 files of 4 KiB was more than half
-// of the memory of a build in which all were touched, and a quarter of its processor time.
+// small has buffers for such files, with a byte more to notice growth. Separate buffers for each of 10,000 files of 4
+// KiB were more than half of the memory of a build in which all were touched, and a quarter of its processor time.
 var small = sync.Pool{New: func() any { return new([smallFile + 1]byte) }}
 
 func hashOnce(path string) (h digest.Hash, before, after Stat, err error) {

@@ -11,23 +11,23 @@ const IgnoreFile = ".kilnignore"
 // maxIgnoreFile is the size in bytes up to which an ignore file is read. A larger one ignores nothing.
 const maxIgnoreFile = 1 << 20
 
-// builtinIgnore is what no game content is: version control, what desktops and editors leave behind.
+// builtinIgnore are files that are never game content: of version control, desktops and editors.
 var builtinIgnore = []string{
 	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
 }
 
-// pattern is one line of an ignore file (gitignore(5)). It is matched against an entry only, never against the folders
-// above it: what is in an ignored folder is not looked at in the first place.
+// pattern is one line of an ignore file (gitignore(5)). It is matched against an entry only, not against its parents,
+// because the content of an ignored folder is never read.
 type pattern struct {
 	base     string   // folder of the ignore file, with a slash at the end; "" is the root
-	segments []string // between slashes; one segment without a slash is matched against the name
-	literal  bool     // the only segment has nothing to interpret
+	segments []string // split at slashes; a single segment without a slash is matched against the name
+	literal  bool     // the only segment has no special characters
 	anchored bool
 	negated  bool
 	dirOnly  bool
 }
 
-// parsePattern reads a line; ok is false if it says nothing.
+// parsePattern parses a line; ok is false if it is empty or a comment.
 func parsePattern(line, base string) (p pattern, ok bool) {
 	line = strings.TrimRight(line, "\r\n")
 	if strings.HasPrefix(line, "#") {
@@ -44,10 +44,10 @@ func parsePattern(line, base string) (p pattern, ok bool) {
 	}
 	p.anchored = strings.Contains(line, "/")
 	line = strings.TrimPrefix(line, "/")
-	line = strings.ReplaceAll(line, "[!", "[^") // which is what package path calls it
+	line = strings.ReplaceAll(line, "[!", "[^") // the syntax of package path
 	p.segments = strings.Split(line, "/")
 	if p.anchored && p.segments[len(p.segments)-1] == "**" {
-		p.segments = append(p.segments, "*") // all that is inside, not the folder itself
+		p.segments = append(p.segments, "*") // everything inside, not the folder itself
 	}
 	p.literal = !strings.ContainsAny(line, `*?[\`)
 	return p, true
@@ -78,13 +78,13 @@ func (p *pattern) match(rel string, isDir bool) bool {
 	return matchName(p.segments[0], name)
 }
 
-// matchName is false for a pattern that is not well formed, as with git.
+// matchName returns false for an invalid pattern, as git does.
 func matchName(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
 }
 
-// matchSegments matches names with patterns, of which "**" stands for any number of names. Only the last "**" needs to be tried
+// matchSegments matches names with patterns, where "**" means any number of names. Only the last "**" needs to be tried
 // again, as with the stars of a glob.
 func matchSegments(patterns, names []string) bool {
 	p, n, star, mark := 0, 0, -1, 0
@@ -108,7 +108,7 @@ func matchSegments(patterns, names []string) bool {
 	return p == len(patterns)
 }
 
-// ignored tells whether an entry is passed over: the last pattern that matches decides.
+// ignored reports whether an entry is skipped: the last matching pattern decides.
 func ignored(ps []pattern, rel string, isDir bool) bool {
 	for i := len(ps) - 1; i >= 0; i-- {
 		if ps[i].match(rel, isDir) {

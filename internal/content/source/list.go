@@ -12,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxList is how large a list of paths may be, in bytes.
+// MaxList is the maximum size of a list of paths, in bytes.
 const MaxList = 256 << 20
 
-// List names what changed, as version control knows it.
+// List has the changed paths, for example from version control.
 type List struct {
-	Paths []string // files, links and folders, which mean all below; there now, or gone
-	Bases []string // absolute: what a path may be relative to. It means whatever it comes to below any of them
-	Roots []string // the source roots under other names, absolute, for paths that lead through a symbolic link; may be empty
+	Paths []string // files, links and folders, which mean everything below; existing or removed
+	Bases []string // absolute: the folders to which a path may be relative. It means the results for all of them
+	Roots []string // other names of the source roots, absolute, for paths that lead through a symbolic link; may be empty
 }
 
-// ParseList takes a list of paths apart: one a line, quoted where git quotes it, or, if there is a zero byte, one after each zero byte
-// and never quoted. Empty lines are passed over, and lines may end as on Windows. UTF-16 with a byte order mark, as some shells write
-// it, is understood.
+// ParseList parses a list of paths: one a line, quoted where git quotes it, or, if there is a zero byte, separated by
+// zero bytes and never quoted. Empty lines are skipped, and lines may end as on Windows. UTF-16 with a byte order mark,
+// as some shells write it, is accepted.
 func ParseList(data []byte) []string {
 	data = bytes.TrimPrefix(fromUTF16(data), []byte("\ufeff"))
 	zero := bytes.IndexByte(data, 0) >= 0
@@ -52,7 +52,7 @@ func ParseList(data []byte) []string {
 }
 
 func fromUTF16(data []byte) []byte {
-	low := 0 // where in a unit its low byte is
+	low := 0 // position of the low byte in a unit
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
 	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
@@ -71,8 +71,8 @@ func fromUTF16(data []byte) []byte {
 	return out
 }
 
-// unquote undoes the quotes that git puts around a path with unusual characters (core.quotePath in git-config(1)). A path that is not
-// quoted, or not rightly, is as it is.
+// unquote reverses git's quoting of a path with unusual characters (core.quotePath in git-config(1)). A path that is
+// not correctly quoted is returned unchanged.
 func unquote(s string) string {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {
 		return s
@@ -105,13 +105,13 @@ func unquote(s string) string {
 	return string(out)
 }
 
-// spot is an entry, or what could be one, of a source root. The path of the root itself is "".
+// spot is an entry, or a possible one, of a source root. The path of the root itself is "".
 type spot struct {
 	root int
 	path string
 }
 
-// spots are all that the list may mean below the roots, none twice.
+// spots returns everything that the list may mean below the roots, without duplicates.
 func (l *List) spots(roots []string) []spot {
 	found := map[spot]bool{}
 	bases := slices.Clone(l.Bases)
@@ -135,7 +135,7 @@ func (l *List) spots(roots []string) []spot {
 	return slices.Collect(maps.Keys(found))
 }
 
-// find adds what an absolute path means below each of the roots. A folder that holds a root means all of it.
+// find adds what an absolute path means below each of the roots. A parent of a root means the whole root.
 func find(found map[spot]bool, p string, names ...[]string) (any bool) {
 	for _, roots := range names {
 		for i, r := range roots {
@@ -154,8 +154,8 @@ func find(found map[spot]bool, p string, names ...[]string) (any bool) {
 	return any
 }
 
-// below is the rest of a path in a folder. Upper and lower case do not count: on some systems they do not, and to look at more than is
-// needed does no harm.
+// below is the rest of a path below a folder. It ignores case: some systems do, and checking more than necessary is
+// harmless.
 func below(folder, p string) (rel string, ok bool) {
 	folder = strings.TrimSuffix(folder, "/")
 	if len(p) < len(folder) || !strings.EqualFold(p[:len(folder)], folder) {
@@ -165,7 +165,7 @@ func below(folder, p string) (rel string, ok bool) {
 	return rel, ok || rel == ""
 }
 
-// realPath resolves the symbolic links in the folders of a path, as far as they are there.
+// realPath resolves the symbolic links in the folders of a path, as far as they exist.
 func realPath(p string) string {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(filepath.FromSlash(dir)); err == nil {
@@ -177,16 +177,16 @@ func realPath(p string) string {
 	}
 }
 
-// listed is a look at a list under way.
+// listed is the state of checking a list.
 type listed struct {
 	*scan
-	entries map[int][]int // by folder of prev: which of its entries are to be compared
-	stands  map[int]bool  // whether a folder of prev is still one
+	entries map[int][]int // by folder of prev: which of its entries to compare
+	stands  map[int]bool  // whether a folder of prev still is a folder
 	names   map[int]map[string]bool
 }
 
-// lookListed compares what the list names, and what may have changed without being named: whatever symbolic links lead to, and what
-// prev itself is not sure of.
+// lookListed compares what the list names, and what may change without being named: targets of symbolic links, and
+// entries of prev that are uncertain.
 func (s *scan) lookListed() listing {
 	s.prev.index()
 	s.found = make([]finding, len(s.prev.Folders))
@@ -202,7 +202,7 @@ func (s *scan) lookListed() listing {
 	return s.most()
 }
 
-// lookAll looks at all that was taken, but where all of a folder is to be listed.
+// lookAll compares all collected entries, except in folders that must be listed completely.
 func (l *listed) lookAll() {
 	folders := slices.Collect(maps.Keys(l.entries))
 	l.parallel(len(folders), func(k int) {
@@ -212,8 +212,8 @@ func (l *listed) lookAll() {
 	})
 }
 
-// otherNames takes what was the same file as one that changed: who lists changes, as a system that tells of them, names only one of a
-// file's names. It is false if there is none.
+// otherNames adds the entries that were the same file as a changed one, because lists and systems name only one of a
+// file's names. It returns false if there are none.
 func (l *listed) otherNames() (any bool) {
 	changed := map[uint64]bool{}
 	for i, entries := range l.entries {
@@ -250,7 +250,8 @@ func (s *scan) lookEntries(folder int, entries []int) finding {
 	return s.lookFiles(old, d, slices.Compact(entries))
 }
 
-// doubtful takes what is to be looked at whatever the list says. A stat of nothing stands where somebody found the hash to be wrong.
+// doubtful adds the entries that must be checked whatever the list says. An empty stat means that the hash was found to
+// be wrong.
 func (l *listed) doubtful() {
 	for i := range l.prev.Folders {
 		f := &l.prev.Folders[i]
@@ -269,7 +270,7 @@ func (l *listed) raise(folder int, to listing) {
 	l.found[folder].listing = max(l.found[folder].listing, to)
 }
 
-// lookAt goes down to a spot from its root, as far as prev knows the way and the way is still there.
+// lookAt follows a spot from its root, as far as prev knows the folders and they still exist.
 func (l *listed) lookAt(root int, p string) {
 	at, ok := l.prev.folders[root][""]
 	for dir := ""; ok && l.stillFolder(at); {
@@ -288,7 +289,7 @@ func (l *listed) lookAt(root int, p string) {
 	}
 }
 
-// entry takes an entry that prev has, and tells whether it has it.
+// entry adds an entry of prev, and reports whether prev has it.
 func (l *listed) entry(folder int, name string) bool {
 	f := &l.prev.Folders[folder]
 	k, ok := slices.BinarySearchFunc(l.prev.Files[f.First:f.First+f.Count], name, func(e File, name string) int { return strings.Compare(e.Name, name) })
@@ -296,13 +297,13 @@ func (l *listed) entry(folder int, name string) bool {
 		return false
 	}
 	if l.prev.Files[f.First+k].Trouble == NotUTF8 {
-		l.raise(folder, otherNames) // it is never compared
+		l.raise(folder, otherNames) // it has no stat to compare
 	}
 	l.entries[folder] = append(l.entries[folder], k)
 	return true
 }
 
-// stillFolder tells whether a folder of prev is there, and no link.
+// stillFolder reports whether a folder of prev exists and is not a link.
 func (l *listed) stillFolder(i int) bool {
 	if stands, ok := l.stands[i]; ok {
 		return stands
@@ -318,8 +319,8 @@ func (l *listed) stillFolder(i int) bool {
 	return err == nil
 }
 
-// unknown looks for an entry that prev does not have. If it is there, but not under that name, then the file system takes several names
-// for one, as those that differ in case, and the spot may be anywhere below.
+// unknown checks an entry that prev does not have. If it exists, but has another name in the listing, the file system
+// has several names for one entry, for example in different case, and the spot may be anywhere below.
 func (l *listed) unknown(folder int, name string) {
 	f := &l.prev.Folders[folder]
 	abs := l.abs(f.Root, f.Path)

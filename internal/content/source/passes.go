@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Passes tells what a scan passes over, one entry at a time: for who watches the roots. It reads an ignore file when it is first asked for
-// something below its folder, and keeps it. It is for one goroutine at a time.
+// Passes reports what a scan skips, one entry at a time, for watchers of the roots. It reads an ignore file at the
+// first question about something below its folder, and keeps it. It is for one goroutine at a time.
 type Passes struct {
 	o      Options
 	base   []pattern
 	ignore map[string]*ignores // by root
 }
 
-// ignores are the patterns of a folder's own ignore file, as far as known, and those of the folders in it.
+// ignores are the patterns of a folder's own ignore file, if it was read, and those of its subfolders.
 type ignores struct {
 	own   []pattern
 	known bool
@@ -33,12 +33,12 @@ func (i *ignores) in(name string) *ignores {
 	return next
 }
 
-// NewPasses makes it for scans with these options.
+// NewPasses returns the Passes of scans with these options.
 func NewPasses(o Options) *Passes {
 	return &Passes{o: o, base: basePatterns(o.Ignore), ignore: map[string]*ignores{}}
 }
 
-// Over tells whether an entry is passed over, given that the folder that holds it is not. What is below no root is.
+// Over reports whether an entry is skipped, given that its folder is not. Paths below no root are skipped.
 func (p *Passes) Over(path string, dir bool) bool {
 	if slices.ContainsFunc(p.o.Exclude, func(x string) bool { return within(path, x) }) {
 		return true
@@ -56,13 +56,14 @@ func (p *Passes) Over(path string, dir bool) bool {
 			return false
 		}
 		if !ignored(p.patterns(root, rel), rel, dir) {
-			return false // another root may look at it otherwise
+			return false // another root may not skip it
 		}
 	}
 	return true
 }
 
-// Forget reads the ignore files of a folder, and of those below, anew when it is asked for them: another folder may have its name.
+// Forget makes Passes read the ignore files of a folder and those below again, because another folder may have its
+// name.
 func (p *Passes) Forget(dir string) {
 	for root, at := range p.ignore {
 		if within(root, dir) {
@@ -85,7 +86,8 @@ func (p *Passes) Forget(dir string) {
 	}
 }
 
-// patterns are those of the project and of the ignore files from a root down to the folder of an entry.
+// patterns returns those of the project and of the ignore files from a root down to the folder of an
+// entry.
 func (p *Passes) patterns(root, rel string) []pattern {
 	all := slices.Clip(p.base)
 	at, ig := "", p.ignore[root]

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// troubles says what each trouble is to people, and what to do.
+// troubles has the messages and hints of each trouble.
 var troubles = map[Trouble]struct {
 	severity diag.Severity
 	code     diag.Code
@@ -21,20 +21,20 @@ var troubles = map[Trouble]struct {
 	Loop:       {diag.Error, diag.SymlinkLoop, "this symbolic link leads to itself or to a folder above it", "remove the link; it was not followed"},
 	Escapes:    {diag.Error, diag.SymlinkEscapes, "this symbolic link leads out of the source roots", "copy what it points to, or add that folder to `roots` in kiln.toml"},
 	Dangling:   {diag.Error, diag.SourceUnreadable, "this symbolic link leads to nothing", "remove the link, or put back what it pointed to"},
-	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was passed over"},
+	NotUTF8:    {diag.Error, diag.NameNotUTF8, "the name of this file is not valid UTF-8", "rename it; it was ignored"},
 	Irregular:  {diag.Error, diag.NotARegularFile, "this is a pipe, a socket or a device, not a file", "remove it, or name it in " + IgnoreFile},
 	Unseen:     {diag.Error, diag.SourceUnreadable, "this file cannot be looked at", "check its permissions and those of its folder"},
 	Unreadable: {diag.Error, diag.SourceUnreadable, "this folder cannot be listed", "check its permissions"},
 }
 
-// Remark is what is wrong with an entry of a folder.
+// Remark is a problem with an entry of a folder.
 type Remark struct {
 	Root   int    `json:"root"`
 	Folder string `json:"folder"`
 	*diag.Message
 }
 
-// Messages are those of remarks.
+// Messages returns the messages of remarks.
 func Messages(remarks []Remark) diag.List {
 	var l diag.List
 	for _, r := range remarks {
@@ -43,9 +43,10 @@ func Messages(remarks []Remark) diag.List {
 	return l
 }
 
-// Report names all that is wrong with the table's entries: troubles, names that differ only in case, and ignore files that are too large to
-// be read. prefix gives the part of a message's file that stands before the path, by root: "assets/". changed are the numbers of the folders
-// that differ from an earlier table with the same folders, and before is its report; with nil all folders are looked at.
+// Report returns all problems of the table's entries: troubles, names that differ only in case, and ignore files that
+// are too large. prefix is the prefix of displayed paths, by root: "assets/". changed are the numbers of the folders
+// that differ from an earlier table with the same folders, and before is its report; if changed is nil, all folders are
+// checked.
 func (t *Table) Report(prefix []string, before []Remark, changed []int) []Remark {
 	if changed == nil {
 		for i := range t.Folders {
@@ -57,7 +58,7 @@ func (t *Table) Report(prefix []string, before []Remark, changed []int) []Remark
 	for _, i := range changed {
 		differs[i] = true
 	}
-	for i, f := range t.Folders { // what is said of a folder's name depends on the names beside it
+	for i, f := range t.Folders { // problems of a folder's name depend on the names beside it
 		dir, _ := split(f.Path)
 		above, ok := t.folders[f.Root][dir]
 		if ok = ok && f.Path != ""; differs[i] || ok && differs[above] {
@@ -85,7 +86,7 @@ func (t *Table) Report(prefix []string, before []Remark, changed []int) []Remark
 	return l
 }
 
-// remarks are what is wrong with a folder's name and, if wanted, with its entries. It takes their names among those that were seen before.
+// remarks returns the problems of a folder's name and, with entries, of its entries. It adds their names to names.
 func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, entries bool) (l diag.List) {
 	f := &t.Folders[folder]
 	if f.Path != "" {
@@ -104,7 +105,7 @@ func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, 
 		if file.Trouble == IgnoreList && file.Stat.Size > maxIgnoreFile {
 			at := diag.Pos{File: prefix[f.Root] + place(f, file)}
 			l = append(l, diag.Warningf(diag.IgnoreTooLarge, at, "this file has more than 1 MiB, so it ignores nothing").
-				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is passed over at any depth"))
+				WithHint("say it with fewer patterns: ** stands for any folders, and a name without a slash is ignored at any depth"))
 		}
 		if p := join(f.Path, file.Name); file.visible() && t.hidden(p) {
 			l = append(l, t.nameOfFolder(prefix, f.Root, p))
@@ -115,7 +116,7 @@ func (t *Table) remarks(folder int, prefix []string, names map[caseless]string, 
 	return l
 }
 
-// nameOfFolder is the message about a file of which the path is that of a folder in another root.
+// nameOfFolder is the message about a file whose path is a folder in another root.
 func (t *Table) nameOfFolder(prefix []string, root int, p string) *diag.Message {
 	other := ""
 	for r := range t.folders {
@@ -127,7 +128,7 @@ func (t *Table) nameOfFolder(prefix []string, root int, p string) *diag.Message 
 		WithHint("rename one of them; until then the folder counts, and this file does not")
 }
 
-// place is an entry's path as people see it.
+// place is an entry's path for display.
 func place(f *Folder, file *File) string {
 	switch file.Trouble {
 	case NotUTF8:
@@ -144,13 +145,13 @@ func LFS(file string) *diag.Message {
 	return &diag.Message{Severity: tr.severity, Code: tr.code, Pos: diag.Pos{File: file}, Text: tr.text, Hint: tr.hint}
 }
 
-// caseless is a name in a folder to a system that does not tell upper case from lower.
+// caseless is a name in a folder on a system that ignores case.
 type caseless struct {
 	root      int
 	dir, name string
 }
 
-// collision takes a file's or folder's name among those that were seen before.
+// collision adds the name of a file or folder to names, and reports an equal one.
 func collision(names map[caseless]string, root int, prefix, dir, name string) diag.List {
 	key := caseless{root, dir, strings.ToLower(name)}
 	other, ok := names[key]
@@ -161,8 +162,8 @@ func collision(names map[caseless]string, root int, prefix, dir, name string) di
 	return diag.List{CaseCollision(prefix+join(dir, name), other)}
 }
 
-// CaseCollision is the message about a file whose name is that of another one but for its case, or for how its accents are
-// composed. The latter names look the same, so they are told by their code points.
+// CaseCollision is the message about a file whose name differs from another one only in case, or in the composition of
+// accents. Names of the latter kind look the same, so the message shows their code points.
 func CaseCollision(file, other string) *diag.Message {
 	if name := path.Base(file); !strings.EqualFold(name, path.Base(other)) {
 		return diag.Errorf(diag.CaseCollision, diag.Pos{File: file}, "this name, %+q, and %+q differ only in how accents are composed", name, other).

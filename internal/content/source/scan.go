@@ -18,26 +18,27 @@ import (
 
 // Options of a scan.
 type Options struct {
-	Roots   []string // absolute, symbolic links in the roots' own paths resolved
-	Ignore  []string // of the project file
-	Exclude []string // absolute folders that are passed over: the output, Kiln's own
+	Roots   []string // absolute, with symbolic links in the roots' own paths resolved
+	Ignore  []string // patterns of the project file
+	Exclude []string // absolute folders to skip: the output, Kiln's own
 	Workers int
-	Relist  bool   // list all folders again: what is ignored may be other files than last time
-	Hash    bool   // look at the content of every file whose hash is known, whatever its stat says
-	Spare   []File // what the new table's files may be put into: those of a table that nobody uses any more
-	List    *List  // look at these only, and trust prev for all else; without prev, or with Relist or Hash, everything is looked at
+	Relist  bool   // list all folders again, because other files may be ignored than last time
+	Hash    bool   // read every file whose hash is known, whatever its stat
+	Spare   []File // memory for the new table's files: from a table that is no longer used
+	List    *List  // check only these, and trust prev for everything else; ignored without prev, and with Relist or Hash
 }
 
-// Scan makes the table anew. prev is the table of last time under the same options, or nil: then everything is listed. Files and folders
-// that are as they were keep their hashes and listings. The answer tells whether content, presence or a listing changed at all, and
-// whether any stat did; where neither is so, the table is prev itself. A file whose hash was not known counts as changed if its stat did.
+// Scan makes a new table. prev is the last table with the same options, or nil: then everything is listed. Unchanged
+// files and folders keep their hashes and listings. contents reports whether content, presence or a listing changed,
+// and stats whether any stat did; if both are false, t is prev itself. If the hash of a file was not known, a changed
+// stat counts as changed content.
 //
-// First every folder and file of prev is looked at side by side, which is all there is to do if nothing changed. If some folder's
-// entries may be others, the tree is walked from its roots: folders that were found to be as they were are taken over, others
-// are listed. What changed is found by comparing the two tables.
+// First every folder and file of prev is checked in parallel. If nothing changed, that is all. If entries of some
+// folder may have changed, the tree is walked from its roots: unchanged folders are taken from prev, others are listed.
+// Changes are found by comparing the two tables.
 //
-// With a List the first look is at what it names. What was not looked at keeps the stat it had, so that a later scan without a list
-// sees whatever changed there.
+// With a List, only what it names is checked first. Everything else keeps its stat, so that a later scan without a list
+// notices other changes.
 func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	for i, r := range o.Roots {
 		if info, err := os.Stat(r); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
@@ -75,15 +76,15 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	return t, contents, stats, nil
 }
 
-// RootError says that a source root is no folder, or no more.
+// RootError means that a source root is not a folder, or was removed.
 type RootError struct {
-	Root int // of Options.Roots
+	Root int // index in Options.Roots
 	Path string
 }
 
 func (e *RootError) Error() string { return fmt.Sprintf("source root %s is not a folder", e.Path) }
 
-// scan is one Scan under way.
+// scan is the state of a Scan.
 type scan struct {
 	o     Options
 	prev  *Table
@@ -92,49 +93,50 @@ type scan struct {
 	kept  []*folder
 }
 
-// folder is a folder under construction.
+// folder is a folder of the new table.
 type folder struct {
 	Folder
 	files  []File
 	real   string    // its path without symbolic links, in the system's own form
-	ignore []pattern // of the project and of the ignore files down to here
-	links  []string  // real paths of the folders that hold the symbolic links on the way here
+	ignore []pattern // patterns of the project and of the ignore files down to here
+	links  []string  // real paths of the folders of the symbolic links on the way here
 	unread bool      // its ignore file cannot be read
-	force  bool      // what prev has of it is not to be trusted
+	force  bool      // do not trust prev for it
 	gone   bool
-	as     int // 1 + the number of the folder of prev that it is in every way; 0: of none
+	as     int // 1 + the number of the folder of prev that it equals in every way; 0: none
 }
 
-// sub is a folder in a folder.
+// sub returns a subfolder.
 func (f *folder) sub(name string) *folder {
 	return &folder{Folder: Folder{Root: f.Root, Path: join(f.Path, name)}, real: f.real + string(filepath.Separator) + name, ignore: f.ignore}
 }
 
-// listing says how much of a folder of prev still holds. The greatest of all folders decides what is to be done.
+// listing is how much of a folder of prev still holds. The maximum of all folders decides what the scan does.
 type listing int
 
 const (
 	sameStats  listing = iota // nothing differs
-	otherStats                // the entries are the same; finding.files has what is known of them now
+	otherStats                // the entries are the same; finding.files has their new state
 	otherNames                // it must be listed
-	otherBelow                // it must be listed, and so must all folders below
-	otherEntry                // it is no folder any more, or a link to one: what holds it must be listed
+	otherBelow                // it must be listed, with all folders below
+	otherEntry                // it is no longer a folder, or now a link to one: its parent must be listed
 )
 
-// finding is what a look at a folder of prev came to.
+// finding is the result of checking a folder of prev.
 type finding struct {
 	listing listing
 	files   []File
 }
 
-// look compares the stats of all that prev has.
+// look compares the stats of everything in prev.
 func (s *scan) look() listing {
 	s.found = make([]finding, len(s.prev.Folders))
 	s.parallel(len(s.found), func(i int) { s.found[i] = s.lookFolder(&s.prev.Folders[i]) })
 	return s.most()
 }
 
-// most is the greatest of what was found. A root that prev has nothing of, as if it had been gone, must be listed.
+// most is the maximum of the findings. A root without entries in prev, perhaps because it was missing, must be
+// listed.
 func (s *scan) most() listing {
 	most, roots := sameStats, 0
 	for i := range s.found {
@@ -162,14 +164,14 @@ func (s *scan) lookFolder(old *Folder) finding {
 	return s.lookFiles(old, d, nil)
 }
 
-// lookFiles compares the entries of a folder of prev, all of them or only some.
+// lookFiles compares all or some entries of a folder of prev.
 func (s *scan) lookFiles(old *Folder, d dir, only []int) finding {
 	files := s.prev.Files[old.First : old.First+old.Count]
 	n := len(files)
 	if only != nil {
 		n = len(only)
 	}
-	var fresh []File // copied on the first difference
+	var fresh []File // copied at the first difference
 	for k := range n {
 		i := k
 		if only != nil {
@@ -192,13 +194,13 @@ func (s *scan) lookFiles(old *Folder, d dir, only []int) finding {
 	return finding{otherStats, fresh}
 }
 
-// lookFile compares one entry, and gives it anew if it has other stats.
+// lookFile compares one entry, and returns its new state if its stat differs.
 func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 	switch old.Trouble {
 	case NotUTF8:
 		return File{}, sameStats
 	case IgnoredLink, LinkedFolder:
-		return File{}, otherNames // patterns, and what is below, are known where folders are listed
+		return File{}, otherNames // patterns, and what is below, are handled when folders are listed
 	}
 	st, mode, err := d.stat(old.Name)
 	now := File{Name: old.Name, Stat: st}
@@ -206,7 +208,8 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 	case err != nil:
 		return File{}, otherNames
 	case mode == fs.ModeSymlink:
-		// A folder that is reached by a link is listed at each scan, whatever is found here, so the path of this one is its real one.
+		// A folder that is reached by a link is listed at each scan, whatever the result here, so the path of this one
+		// is its real one.
 		now, _ = s.link(&folder{Folder: *in, real: filepath.FromSlash(s.abs(in.Root, in.Path))}, old.Name)
 	case mode == fs.ModeIrregular:
 		now = File{Name: old.Name, Trouble: Irregular}
@@ -241,7 +244,7 @@ func (s *scan) takeOver() {
 	}
 }
 
-// same is folder.as for a folder that need not be listed.
+// same is folder.as of a folder that need not be listed.
 func (s *scan) same(i int) int {
 	if s.found[i].files != nil {
 		return 0
@@ -249,7 +252,7 @@ func (s *scan) same(i int) int {
 	return i + 1
 }
 
-// filesNow are the entries of a folder of prev that need not be listed.
+// filesNow returns the entries of a folder of prev that need not be listed.
 func (s *scan) filesNow(i int) []File {
 	if s.found[i].files != nil {
 		return s.found[i].files
@@ -258,8 +261,8 @@ func (s *scan) filesNow(i int) []File {
 	return s.prev.Files[f.First : f.First+f.Count]
 }
 
-// walk visits all folders from the roots down, those of one depth side by side. It fails if a root went since it was last looked at: what
-// lay there would be taken for removed, and nothing above a root is watched that would tell of its return.
+// walk visits all folders from the roots down, those of one depth in parallel. It fails if a root was removed since the
+// check: its files would count as removed, and nothing above a root is watched, so its return would not be noticed.
 func (s *scan) walk() error {
 	if s.found != nil {
 		s.family()
@@ -296,7 +299,8 @@ func basePatterns(ignore []string) []pattern {
 	return base
 }
 
-// family finds the folders in each folder of prev, and lists again those that hold one which is no folder any more.
+// family finds the subfolders of each folder of prev, and marks those for listing that contain one that is no
+// longer a folder.
 func (s *scan) family() {
 	s.prev.index()
 	s.below = make([][]int, len(s.found))
@@ -317,7 +321,7 @@ func (s *scan) family() {
 	}
 }
 
-// visit takes a folder over from prev or lists it, and tells the folders in it.
+// visit takes a folder from prev or lists it, and returns its subfolders.
 func (s *scan) visit(f *folder) []*folder {
 	i, known := s.known(f)
 	if known && s.found != nil && s.found[i].listing >= otherBelow {
@@ -358,12 +362,12 @@ func entryIn(files []File, name string) (File, bool) {
 	return files[i], true
 }
 
-// list lists one folder, and tells the folders in it.
+// list lists one folder, and returns its subfolders.
 func (s *scan) list(f *folder) (below []*folder) {
 	now := time.Now()
 	d, err := openDir(s.abs(f.Root, f.Path), true)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		f.gone = true // since what holds it was listed, which will be noticed there
+		f.gone = true // removed since its parent was listed, which will be noticed there
 		return nil
 	}
 	if err != nil {
@@ -397,7 +401,8 @@ func (s *scan) list(f *folder) (below []*folder) {
 	return below
 }
 
-// listIgnore reads the ignore file among the entries of a folder. If it is not the one that prev knows, nothing below is taken over.
+// listIgnore reads the ignore file among the entries of a folder. If it differs from that in prev, nothing below is
+// taken from prev.
 func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
 	var before, after File
 	if i, ok := s.known(f); ok {
@@ -415,8 +420,8 @@ func (s *scan) listIgnore(f *folder, d dir, entries []fs.DirEntry) {
 	}
 }
 
-// readIgnore adds the patterns of a folder's ignore file, and tells whether it could be read. One that could not ignores nothing:
-// more is built then, and nothing that was is taken away.
+// readIgnore adds the patterns of a folder's ignore file, and reports whether it could be read. An unreadable one
+// ignores nothing: then more is built, and nothing is removed.
 func (s *scan) readIgnore(f *folder, e File) bool {
 	if e.Trouble != IgnoreList || e.Stat.Size > maxIgnoreFile {
 		return e.Trouble != Unseen
@@ -432,7 +437,7 @@ func (s *scan) readIgnore(f *folder, e File) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// assemble makes the table of what was kept.
+// assemble makes the table from all folders.
 func (s *scan) assemble() *Table {
 	t := &Table{Roots: s.o.Roots}
 	sort.Slice(s.kept, func(i, j int) bool {
@@ -458,14 +463,14 @@ func (s *scan) assemble() *Table {
 	return t
 }
 
-// compare finds what differs from prev. It hashes the files that have another stat than when their hash was made; what
-// cannot be read counts as changed, and who needs it will say so.
+// compare finds the differences from prev. It hashes the files whose stat differs from that of their hash. A file that
+// cannot be read counts as changed; reading it later reports the error.
 func (s *scan) compare(t *Table) (contents, stats bool) {
 	if s.prev == nil {
 		return true, true
 	}
 	contents = len(t.Folders) != len(s.prev.Folders) || len(t.Files) != len(s.prev.Files)
-	var pairs [][2]Index // entries that differ, then and now
+	var pairs [][2]Index // differing entries, old and new
 	shape := len(t.Folders) == len(s.prev.Folders)
 	for i := range t.Folders {
 		if as := s.kept[i].as; as > 0 {
@@ -508,7 +513,8 @@ func (s *scan) compare(t *Table) (contents, stats bool) {
 	return contents || differs.Load(), stats || other.Load()
 }
 
-// pair finds the entries of a folder that are not the same in two tables, and whether one has an entry that the other has not.
+// pair finds the differing entries of a folder in two tables, and whether one has an entry that the other does not
+// have.
 func pair(prev *Table, old *Folder, t *Table, now *Folder) (pairs [][2]Index, differ bool) {
 	before := prev.Files[old.First : old.First+old.Count]
 	differ = old.Count != now.Count
@@ -534,7 +540,7 @@ func (s *scan) abs(root int, p string) string {
 	return s.o.Roots[root] + "/" + p
 }
 
-// parallel calls f for 0..n-1 from as many goroutines as there are workers.
+// parallel calls f for 0 to n-1 from several goroutines.
 func (s *scan) parallel(n int, f func(int)) { parallel(s.o.Workers, n, f) }
 
 func parallel(workers, n int, f func(int)) {

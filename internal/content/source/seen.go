@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Presence of a file compared with how it was seen.
+// Presence compares a file with its earlier stat.
 type Presence uint8
 
 const (
@@ -16,9 +16,9 @@ const (
 	Missing
 )
 
-// Compare tells which of many files are not as they were seen, by path below base: size, modification time and inode. The change time
-// is left out, since it changes when another name is linked to the file. Folder gives the path of each of a number of folders, and
-// the files that were seen there.
+// Compare returns which files have changed, by path below base: size, modification time and inode. The change time is
+// ignored, because it changes when another name is linked to the file. Folder returns the path of each folder, and the
+// files and stats that were recorded in it.
 func Compare(base string, folders int, folder func(int) (string, iter.Seq2[string, Stat]), workers int) map[string]Presence {
 	differ := map[string]Presence{}
 	var mu sync.Mutex

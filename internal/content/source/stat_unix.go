@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dir is an open folder, so that its files are found by name and not by a path from the root: 0.7 µs a
-// stat against 0.95 for os.Lstat.
+// dir is an open folder. Its files are looked up by name, not by a path from the root: 0.7 µs a stat
+// instead of 0.95 with os.Lstat.
 type dir struct{ f *os.File }
 
-// openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
+// openDir opens a folder. Without follow, a symbolic link to a folder is an error.
 func openDir(path string, follow bool) (dir, error) {
 	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
 	if !follow {
@@ -68,7 +68,7 @@ func modeOf(m uint32) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// StatFile is the stat of an open file.
+// StatFile returns the stat of an open file.
 func StatFile(f *os.File) (Stat, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -77,7 +77,7 @@ func StatFile(f *os.File) (Stat, error) {
 	return statOf(&st), nil
 }
 
-// StatPath is the stat of a path; links are followed.
+// StatPath returns the stat of a path; links are followed.
 func StatPath(path string) (Stat, fs.FileMode, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// dir is an open folder. Who has it open keeps nobody from renaming or removing it.
+// dir is an open folder. Others can rename and remove it meanwhile.
 type dir struct {
 	f      *os.File
-	kernel string // the path as the kernel reads it; "": it cannot be said
+	kernel string // the path for the kernel; "": there is none
 }
 
-// openDir opens a folder. Unless follow is set, a symbolic link to one is an error.
+// openDir opens a folder. Without follow, a symbolic link to a folder is an error.
 func openDir(path string, follow bool) (dir, error) {
 	flags := uint32(windows.FILE_FLAG_BACKUP_SEMANTICS)
 	if !follow {
@@ -42,7 +42,7 @@ func openDir(path string, follow bool) (dir, error) {
 	return dir{f, kernelPath(path)}, nil
 }
 
-// kernelPath is a path without what only the layers above the kernel understand: forward slashes, "..", the working folder.
+// kernelPath is a path without what only layers above the kernel understand: forward slashes, "..", the working folder.
 func kernelPath(path string) string {
 	full, err := windows.FullPath(path)
 	if err != nil {
@@ -84,7 +84,8 @@ func (d dir) self() (Stat, error) {
 // list lists the folder.
 func (d dir) list() ([]fs.DirEntry, error) { return d.f.ReadDir(-1) }
 
-// stat does not follow symbolic links. It asks the system in the one way that opens no file and tells the change time; os.Lstat has none.
+// stat does not follow symbolic links. It uses the only call that opens no file and returns the change time; os.Lstat
+// does not return it.
 func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	var info networkOpenInfo
 	if !info.of(d, name) || info.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 { // not all of these are links
@@ -109,7 +110,8 @@ func (d dir) stat(name string) (Stat, fs.FileMode, error) {
 	return st, 0, nil
 }
 
-// of is false if the file is not there. Its path has to be as the kernel reads it, with no forward slash.
+// of returns false if the file does not exist. Its path must be in the kernel's form, with no forward
+// slash.
 func (i *networkOpenInfo) of(d dir, name string) bool {
 	text, err := windows.NewNTUnicodeString(d.kernel + `\` + name)
 	if err != nil {
@@ -136,7 +138,7 @@ type basicInfo struct {
 	attributes, _                        uint32
 }
 
-// of asks about an open file.
+// of queries an open file.
 func (b *basicInfo) of(f *os.File) error {
 	err := windows.GetFileInformationByHandleEx(windows.Handle(f.Fd()), windows.FileBasicInfo, (*byte)(unsafe.Pointer(b)), uint32(unsafe.Sizeof(*b)))
 	if err != nil {
@@ -145,7 +147,7 @@ func (b *basicInfo) of(f *os.File) error {
 	return nil
 }
 
-// unixNano is a time in nanoseconds since 1970. 0 stays 0: the file system has no such time, as FAT has no change time.
+// unixNano converts to nanoseconds since 1970. 0 stays 0: the file system has no such time, as FAT has no change time.
 func unixNano(t int64) int64 {
 	const unixEpoch = 116_444_736_000_000_000 // from 1601 to 1970
 	if t == 0 {
@@ -154,7 +156,7 @@ func unixNano(t int64) int64 {
 	return (t - unixEpoch) * 100
 }
 
-// StatFile is the stat of an open file.
+// StatFile returns the stat of an open file.
 func StatFile(f *os.File) (Stat, error) {
 	at, err := f.Stat()
 	if err != nil {
@@ -171,7 +173,7 @@ func StatFile(f *os.File) (Stat, error) {
 	return st, nil
 }
 
-// StatPath is the stat of a path; links are followed.
+// StatPath returns the stat of a path; links are followed.
 func StatPath(path string) (Stat, fs.FileMode, error) {
 	f, err := open(path, windows.FILE_READ_ATTRIBUTES, windows.FILE_FLAG_BACKUP_SEMANTICS)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package source is the table of source files: what is under the source roots, and whether it
-// changed since the table was made. It knows files, not assets.
+// Package source is the table of source files: the files under the source roots, and whether they have changed
+// since the table was made. It knows files, not assets.
 //
-// A file has changed if its content has. Size, modification and change time and inode only say
-// when a look at the content is due: if any of them differs, older times included, or if the file was modified so
-// close to the moment its content was hashed that a later edit might have left the same times behind ("racy").
+// A file has changed if its content has. Size, modification and change time and inode only decide when the
+// content must be read: if any of them differs, older times included, or if the file was modified so shortly
+// before its content was hashed that a later edit may not have changed the times ("racy").
 package source
 
 import (
@@ -18,46 +18,46 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// Stat is what is compared before content is. Times are nanoseconds since 1970.
+// Stat is compared before content is. Times are nanoseconds since 1970.
 type Stat struct {
 	Size  int64
 	MTime int64
-	CTime int64 // 0 where the system has none
+	CTime int64 // 0 if the system has none
 	Inode uint64
 }
 
-// Trouble is what is special about an entry of a folder, mostly what is wrong with it. Entries in trouble are kept, so that
-// they are named at each build; but for LFSPointer and Linked they are no source files.
+// Trouble is something special about an entry of a folder, usually a problem. Such entries are kept, so that each build
+// reports them; except LFSPointer and Linked they are not source files.
 type Trouble uint8
 
 const (
 	Fine         Trouble = iota
-	LFSPointer           // the pointer stands where the content should be
+	LFSPointer           // a Git LFS pointer instead of the content
 	Loop                 // a symbolic link to a folder above it
 	Escapes              // a symbolic link out of the roots
 	Dangling             // a symbolic link to nothing
-	NotUTF8              // the name is not
+	NotUTF8              // the name is not UTF-8
 	Irregular            // a pipe, socket or device
 	Unreadable           // a folder that cannot be listed
-	IgnoreList           // no trouble: an ignore file, which is looked after but is no content
-	IgnoredLink          // no trouble: a symbolic link that is ignored because of what it leads to
-	Linked               // no trouble: a file that a symbolic link leads to
-	LinkedFolder         // no trouble: a symbolic link to a folder, which is in the table under the link's name
-	Unseen               // a file that cannot be looked at, or an ignore file that cannot be read
+	IgnoreList           // no problem: an ignore file, which is watched but is not content
+	IgnoredLink          // no problem: a symbolic link that is ignored because of its target
+	Linked               // no problem: a file reached by a symbolic link
+	LinkedFolder         // no problem: a symbolic link to a folder, which is in the table under the link's name
+	Unseen               // a file without a stat, or an ignore file that cannot be read
 )
 
-// File is an entry of a folder that is no folder.
+// File is an entry of a folder that is not a folder.
 type File struct {
 	Name    string
 	Trouble Trouble
 	Racy    bool // Hash may be older than the content although Stat is equal
 	Stat    Stat
-	Hash    digest.Hash // zero as long as nobody wanted it
+	Hash    digest.Hash // zero until it was needed
 }
 
 // Folder is a folder under a root. Its files are Files[First:First+Count] of the table, sorted by name.
 type Folder struct {
-	Root  int    // which
+	Root  int    // index of the root
 	Path  string // below the root; "" is the root itself
 	Racy  bool   // changed so recently that the listing may be older than the folder
 	Stat  Stat   // Size is not used
@@ -65,8 +65,8 @@ type Folder struct {
 	Count int
 }
 
-// Table is all folders, sorted by root and path, and all files. The file's content hashes may be filled in by several
-// goroutines; all else stays as Scan made it.
+// Table has all folders, sorted by root and path, and all files. Several goroutines may add content hashes of files;
+// everything else stays as Scan made it.
 type Table struct {
 	Roots   []string // absolute
 	Folders []Folder
@@ -75,15 +75,15 @@ type Table struct {
 	once    sync.Once
 	folders []map[string]int // by root: path to index
 
-	mu     sync.Mutex // Hash, Racy and Stat of files, and learnt
-	learnt []Index    // files whose hashes were filled in, if since is set
+	mu     sync.Mutex // guards Hash, Racy and Stat of files, and learnt
+	learnt []Index    // files whose hashes were added, if since is set
 
-	since  *Table // what Scan compared with and found to have the same folders; nil: no such table
-	others []int  // the folders that may differ from those of since
+	since  *Table // the table that Scan compared with and that has the same folders; nil: none
+	others []int  // folders that may differ from those of since
 }
 
-// Since gives the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if that is not the table
-// which this one was scanned with, or if it has other folders.
+// Since returns the numbers, sorted, of all folders that may differ from those of an earlier table. ok is false if this
+// table was not scanned with that one, or if it has other folders.
 func (t *Table) Since(prev *Table) (folders []int, ok bool) {
 	if t == prev {
 		return nil, true
@@ -101,8 +101,8 @@ func (t *Table) Since(prev *Table) (folders []int, ok bool) {
 	return slices.Compact(folders), true
 }
 
-// Learnt are the paths of files whose hashes were filled in, whose sizes may be others then, too; ok is false if they are all there are, or
-// nobody kept a list.
+// Learnt returns the paths of files whose hashes were added; their sizes may have changed too. ok is false if there is
+// no such list.
 func (t *Table) Learnt() (paths []string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,16 +113,16 @@ func (t *Table) Learnt() (paths []string, ok bool) {
 	return paths, t.since != nil
 }
 
-// Entries are the files of a folder, and whatever else is in the table for it.
+// Entries returns the files of a folder, and its other entries in the table.
 func (t *Table) Entries(folder int) []File {
 	f := &t.Folders[folder]
 	return t.Files[f.First : f.First+f.Count]
 }
 
-// Visible tells whether an entry can be read as a source file.
+// Visible reports whether an entry can be read as a source file.
 func (f *File) Visible() bool { return f.visible() }
 
-// Index of a file in the table.
+// Index is the index of a file in the table.
 type Index int
 
 func (t *Table) index() {
@@ -152,7 +152,7 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// FindIn finds a file in one root by its path below it.
+// FindIn returns a file in one root by its path below it.
 func (t *Table) FindIn(root int, p string) (Index, bool) {
 	t.index()
 	dir, name := split(p)
@@ -169,7 +169,7 @@ func (t *Table) FindIn(root int, p string) (Index, bool) {
 	return Index(f.First + j), true
 }
 
-// Find finds the file that a path means: that of the last root that has it.
+// Find returns the file that a path means: that of the last root that has it.
 func (t *Table) Find(p string) (Index, int, bool) {
 	for root := len(t.Roots) - 1; root >= 0; root-- {
 		if i, ok := t.FindIn(root, p); ok && t.Files[i].visible() && !t.hidden(p) {
@@ -179,15 +179,15 @@ func (t *Table) Find(p string) (Index, int, bool) {
 	return 0, 0, false
 }
 
-// hidden reports whether a file is not a source file because another root has a folder of that path: what is in the folder could not be
-// reached beside it.
+// hidden reports whether a file is not a source file because another root has a folder of that path, whose content
+// could not be reached otherwise.
 func (t *Table) hidden(file string) bool { return len(t.Roots) > 1 && t.HasFolder(file) }
 
 func (f *File) visible() bool {
 	return f.Trouble == Fine || f.Trouble == LFSPointer || f.Trouble == Linked
 }
 
-// HasFolder tells whether some root has the folder.
+// HasFolder reports whether some root has the folder.
 func (t *Table) HasFolder(p string) bool {
 	t.index()
 	for root := range t.folders {
@@ -198,7 +198,7 @@ func (t *Table) HasFolder(p string) bool {
 	return false
 }
 
-// Names lists what is in a folder, files only, over all roots, sorted.
+// Names returns the names of the files in a folder, over all roots, sorted.
 func (t *Table) Names(dir string) []string {
 	t.index()
 	var names []string
@@ -226,8 +226,8 @@ func compact(s []string) []string {
 	return out
 }
 
-// Paths lists every file that can be read, once, sorted bytewise. With several roots, what a later root
-// overlays is left out, and so is a file of one root where another has a folder of that path.
+// Paths returns the paths of all readable files, once, sorted bytewise. With several roots, files that
+// a later root overlays are omitted, and so are files whose path is a folder in another root.
 func (t *Table) Paths() []string {
 	all := make([]string, 0, len(t.Files))
 	for i := range t.Folders {
@@ -247,19 +247,19 @@ func (t *Table) Paths() []string {
 	return all
 }
 
-// Abs is the file on disk.
+// Abs is the path of the file on disk.
 func (t *Table) Abs(root int, p string) string {
 	return t.Roots[root] + "/" + p
 }
 
-// At copies a file's entry.
+// At returns a copy of a file's entry.
 func (t *Table) At(i Index) File {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.Files[i]
 }
 
-// folderOf finds the folder of a file by its index.
+// folderOf returns the folder of a file by the file's index.
 func (t *Table) folderOf(i Index) *Folder { return &t.Folders[t.folderNumber(i)] }
 
 func (t *Table) folderNumber(i Index) int {
@@ -268,13 +268,14 @@ func (t *Table) folderNumber(i Index) int {
 	})
 }
 
-// PathOf is a file's root and path below it.
+// PathOf returns a file's root and its path below it.
 func (t *Table) PathOf(i Index) (root int, p string) {
 	f := t.folderOf(i)
 	return f.Root, join(f.Path, t.Files[i].Name)
 }
 
-// Links are the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be such, or lead to nothing yet.
+// Links returns the symbolic links that lead to a file or a folder, absolute, and all ignore files, which may be links,
+// or lead to nothing yet.
 func (t *Table) Links() []string {
 	var links []string
 	for i := range t.Folders {
@@ -287,8 +288,8 @@ func (t *Table) Links() []string {
 	return links
 }
 
-// Dangles tells where a symbolic link leads that led to nothing when it was looked at. Links on the way are followed as far as they are
-// there; ok is false if there are too many.
+// Dangles returns the target of a symbolic link that led to nothing. Links on the way are followed as far as they
+// exist; ok is false if there are too many.
 func Dangles(link string) (to string, ok bool) {
 	for range maxLinks {
 		dir := filepath.Dir(link)
@@ -308,10 +309,10 @@ func Dangles(link string) (to string, ok bool) {
 	return "", false
 }
 
-// maxLinks is how many symbolic links are followed, one after the other: as many as Linux follows.
+// maxLinks is how many symbolic links are followed in sequence: as many as Linux follows.
 const maxLinks = 40
 
-// Each calls f for every file that can be read, in the order of the table.
+// Each calls f for every readable file, in the order of the table.
 func (t *Table) Each(f func(root int, path string, file *File)) {
 	for i := range t.Folders {
 		d := &t.Folders[i]
@@ -323,15 +324,15 @@ func (t *Table) Each(f func(root int, path string, file *File)) {
 	}
 }
 
-// Difference is an entry of a folder that is not the same in two tables; nil where it is not there.
+// Difference is an entry of a folder that differs between two tables; nil where it does not exist.
 type Difference struct {
 	Root     int
 	Folder   string
 	Was, Now *File
 }
 
-// Differences are the entries that are not as in an earlier table of the same roots, and the paths of the folders that only one of the two
-// has. Entries are the same if they have the same content, or, where that is not known, look the same.
+// Differences returns the entries that differ from an earlier table of the same roots, and the paths of the folders
+// that only one of the two has. Entries are the same if their contents are or, if those are not known, their stats.
 func (t *Table) Differences(prev *Table) (entries []Difference, folders []string) {
 	if numbers, ok := t.Since(prev); ok {
 		for _, i := range numbers {

@@ -1,9 +1,10 @@
-// Package codegen writes constants for the resources of a project, so that a typing mistake in code is told by its compiler.
+// Package codegen writes constants for the resources of a project, so that compilers report typing errors in code.
 //
 // Each language has a template here, which a project may replace. The rules:
-//   - A type or namespace a parcel, a constant a resource, with the asset's path as its comment.
-//   - Names follow from the path alone, in the way that the language writes them, and are legal and unique by the rules of Ident and of names.
-//   - The order of what is handed in does not matter.
+//   - A type or namespace for each parcel, a constant for each resource, with the asset's path as its comment.
+//   - Names depend only on the path, are written as usual in the language, and are valid and unique by the rules of
+//     Ident and of names.
+//   - The order of the input does not matter.
 package codegen
 
 import (
@@ -21,9 +22,9 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Model is what constants are made for.
+// Model is the input of constants.
 type Model struct {
-	Package string // of the language, where it has packages: its namespace, module or prefix; "" is "kiln"
+	Package string // namespace, module or prefix, if the language has packages; "" is "kiln"
 	Parcels []Parcel
 }
 
@@ -33,7 +34,7 @@ type Parcel struct {
 	Resources []Resource
 }
 
-// Resource becomes a constant. One that lies in several parcels is a constant of each.
+// Resource becomes a constant, in each of its parcels.
 type Resource struct {
 	ID      uint32
 	Asset   string // id of the asset
@@ -41,7 +42,7 @@ type Resource struct {
 	Type    string // of the product
 }
 
-// Languages are the names that Generate knows.
+// Languages are the languages that Generate supports.
 func Languages() []string {
 	names := make([]string, len(languages))
 	for i, l := range languages {
@@ -50,7 +51,7 @@ func Languages() []string {
 	return names
 }
 
-// FileName is how a language calls the file for a package.
+// FileName is the usual file name for a package in a language.
 func FileName(language, pkg string) (string, error) {
 	l, err := find(language)
 	if err != nil {
@@ -59,7 +60,7 @@ func FileName(language, pkg string) (string, error) {
 	return l.file(l.packageName(pkg)) + l.extension, nil
 }
 
-// Template is the one that Generate takes for a language, to begin another one with.
+// Template is the text of Kiln's template for a language, as a start for another one.
 func Template(language string) (string, error) {
 	l, err := find(language)
 	if err != nil {
@@ -69,11 +70,12 @@ func Template(language string) (string, error) {
 	return string(text), err
 }
 
-// maxOutput is the most bytes that a template may write; a project with 2^24 resources is far below it.
+// maxOutput is the maximum output of a template, in bytes; a project with 2^24 resources is far below
+// it.
 const maxOutput = 4 << 30
 
 // Generate writes the source file. tmpl is the text of a template of package text/template, or "" for Kiln's own; it
-// gets a File, and the functions of helpers. The error is one of the language's name, of the template, or of what is handed in.
+// gets a File, and the functions of helpers. The error is about the language's name, the template, or the input.
 func Generate(language string, m Model, tmpl string) ([]byte, error) {
 	l, err := find(language)
 	if err != nil {
@@ -99,7 +101,8 @@ func Generate(language string, m Model, tmpl string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// helpers are the functions of templates. Those that change a text have it as their last argument, so that they can stand in a pipeline.
+// helpers are the functions for templates. Those that change a text have it as their last argument, so that they can be
+// used in a pipeline.
 func helpers() template.FuncMap {
 	taken := map[string]scope{}
 	return template.FuncMap{
@@ -121,7 +124,7 @@ func helpers() template.FuncMap {
 		"camel":   func(s string) string { return camel(words(s)) },
 		"snake":   func(s string) string { return lower(words(s)) },
 		"capital": func(s string) string { return upper(words(s)) },
-		// unique is the name, or the first of name_2, name_3 and so on that was not given out before under the same key.
+		// unique is the name, or the first of name_2, name_3 and so on that was not used before with the same key.
 		"unique": func(key, name string) string {
 			if taken[key] == nil {
 				taken[key] = scope{}
@@ -131,7 +134,7 @@ func helpers() template.FuncMap {
 	}
 }
 
-// maxText is the most bytes that a replacement may make.
+// maxText is the maximum result of a replacement, in bytes.
 const maxText = 1 << 20
 
 type limited struct {
@@ -155,16 +158,16 @@ func find(name string) (*language, error) {
 	return nil, fmt.Errorf("codegen: there is no language %q; there are: %s", name, strings.Join(Languages(), ", "))
 }
 
-// File is what a template gets.
+// File is the data of a template.
 type File struct {
-	Package string // a legal name
+	Package string // a valid name
 	Parcels []FileParcel
 }
 
 // FileParcel is a parcel with its name in the language.
 type FileParcel struct {
-	Name, Ident string // as the project says, and as the language can
-	Doc         string // Name, safe in a comment
+	Name, Ident string // in the project, and in the language
+	Doc         string // Name, safe for a comment
 	Constants   []Constant
 }
 
@@ -172,7 +175,7 @@ type FileParcel struct {
 type Constant struct {
 	Resource
 	Ident string
-	Doc   string // asset, product and type, safe in a comment of one line
+	Doc   string // asset, product and type, safe for a comment of one line
 }
 
 // resolve sorts and names everything.
@@ -180,7 +183,8 @@ func (l *language) resolve(m Model) (*File, error) {
 	f := &File{Package: l.packageName(m.Package)}
 	parcels := slices.Clone(m.Parcels)
 	slices.SortStableFunc(parcels, func(a, b Parcel) int { return strings.Compare(a.Name, b.Name) })
-	global, outer := newScope(l.reserved), newScope(l.types) // of flat constants; of parcels, which in flat languages are but a part of names
+	// Of flat constants; of parcels, whose names are only prefixes in flat languages.
+	global, outer := newScope(l.reserved), newScope(l.types)
 	if !l.flat {
 		outer = newScope(l.reserved)
 		outer.take(f.Package)

@@ -2,19 +2,20 @@ package codegen
 
 import "strings"
 
-// language is how names are written in one.
+// language is how names are written in a language.
 type language struct {
 	name, extension string
-	file            func(pkg string) string     // name of the file, from that of the package
+	file            func(pkg string) string     // name of the file for a package
 	pkg             func(words []string) string // how packages, parcels and constants are written
 	parcel          func(words []string) string
 	constant        func(words []string) string
-	flat            bool                                            // constants of all parcels lie beside each other, with the parcel's name before theirs
-	prefixed        func(pkg, parcel string, words []string) string // of flat ones
-	reserved        string                                          // words that cannot be names, or would hide what the template uses
-	types           string                                          // words that cannot be names of parcels where constants are flat
-	members         []string                                        // names that a parcel's type has of itself
-	escape          *strings.Replacer                               // of comments; nil: they end with their line
+	// Constants of all parcels are in one namespace, with the parcel's name as prefix.
+	flat     bool
+	prefixed func(pkg, parcel string, words []string) string // for flat ones
+	reserved string                                          // words that cannot be names, or would hide what the template uses
+	types    string                                          // words that cannot be names of parcels if constants are flat
+	members  []string                                        // names that a parcel's type already has
+	escape   *strings.Replacer                               // for comments; nil: they end with their line
 }
 
 func (l *language) packageName(pkg string) string {
@@ -33,7 +34,7 @@ func (l *language) comment(s string) string {
 
 func same(s string) string { return s }
 
-// block keeps a comment from ending before its end.
+// block prevents a comment from ending early.
 var block = strings.NewReplacer("*/", "* /", "/*", "/ *")
 
 var languages = []language{
@@ -46,18 +47,18 @@ var languages = []language{
 			}
 			return parcel + name
 		},
-		// Names of parcels begin with a capital; those of packages do not.
+		// Names of parcels begin with a capital letter; names of packages do not.
 		reserved: "break default func interface select case defer go map struct chan else goto package switch const fallthrough if range type " +
 			"continue for import return var main init ID",
 	},
 	{
-		// Not PACKAGE.h: kiln.h is what reads parcels.
+		// Not PACKAGE.h, because kiln.h reads parcels.
 		name: "c", extension: ".h", file: func(pkg string) string { return pkg + "_ids" }, pkg: lower, parcel: lower, constant: upper, flat: true,
 		prefixed: func(pkg, parcel string, w []string) string { return strings.ToUpper(pkg+"_"+parcel) + "_" + upper(w) },
 		reserved: cWords + " " + runtimeNames, types: runtimeTypes, escape: block,
 	},
 	{name: "cpp", extension: ".hpp", file: same, pkg: lower, parcel: lower, constant: pascal, reserved: cWords + " " + cppWords,
-		// With -trigraphs, ??/ at the end of a line would join it with the next.
+		// With -trigraphs, ??/ at the end of a line would join it with the next one.
 		escape: strings.NewReplacer("??/", "?? /")},
 	{
 		name: "csharp", extension: ".cs", file: same, pkg: pascal, parcel: pascal, constant: pascal,
@@ -84,8 +85,8 @@ var languages = []language{
 	},
 }
 
-// What kilnrt/c/kiln.h defines, and constants of a package called kiln would be called like; and KILN_IDS_H of their own file. Of types,
-// behind "kiln_".
+// Names that kilnrt/c/kiln.h defines and that constants of a package named kiln could have; and KILN_IDS_H of their own
+// file. Types are without "kiln_".
 const (
 	runtimeNames = "KILN_API KILN_CIRCLE KILN_COMPRESSED KILN_DAMAGED KILN_DICTIONARY KILN_DIRECTORY KILN_FILE KILN_H KILN_IDS KILN_IDS_H KILN_IMPLEMENTATION KILN_IMPLEMENTED " +
 		"KILN_LIVE_FREE KILN_LIVE_IMPLEMENTATION KILN_LIVE_IMPLEMENTED KILN_LIVE_REALLOC KILN_MISSING KILN_NAMES KILN_NAMES_TABLE KILN_NEEDS KILN_NOT_FOUND KILN_NOT_PARCEL " +

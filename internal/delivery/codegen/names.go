@@ -9,8 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words splits a path into what a name is made of: runs of ASCII letters and digits, cut also where a capital follows a small letter.
-// Letters lose their accents (NFKD); any other letter or digit is a word of its own: u and its code in hexadecimal. All else divides.
+// words splits a path into the words of a name: runs of ASCII letters and digits, split also before a capital letter
+// after a small one. Letters lose their accents (NFKD); any other letter or digit is a word of its own: u and its code
+// in hexadecimal. Everything else separates words.
 func words(s string) []string {
 	var list []string
 	var word strings.Builder
@@ -43,7 +44,7 @@ func words(s string) []string {
 	return list
 }
 
-// emptyName stands for a path in which there is nothing to make a name of; digitPrefix stands before a name that would begin with a digit.
+// emptyName replaces a path without letters and digits; digitPrefix is put before a name that would begin with a digit.
 const (
 	emptyName   = "resource"
 	digitPrefix = "r"
@@ -61,7 +62,7 @@ func legal(list []string) []string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// pascal joins words: SpritesTankPng. Digits of two words stay apart: Level1_2.
+// pascal joins words: SpritesTankPng. Digits of two words are separated: Level1_2.
 func pascal(list []string) string {
 	var b strings.Builder
 	for _, w := range legal(list) {
@@ -85,7 +86,7 @@ func upper(list []string) string { return strings.ToUpper(strings.Join(legal(lis
 // lower joins words: sprites_tank_png.
 func lower(list []string) string { return strings.ToLower(strings.Join(legal(list), "_")) }
 
-// scope is the names that are taken.
+// scope is the set of used names.
 type scope map[string]bool
 
 func newScope(reserved string) scope {
@@ -98,7 +99,7 @@ func newScope(reserved string) scope {
 
 func (s scope) take(name string) { s[name] = true }
 
-// name takes the name, or the first of name_2, name_3 and so on that is free.
+// name returns the name, or the first of name_2, name_3 and so on that is free.
 func (s scope) name(want string) string {
 	got := want
 	for n := 2; s[got]; n++ {
@@ -108,8 +109,8 @@ func (s scope) name(want string) string {
 	return got
 }
 
-// plain is a text that is one line of a comment in any language: as it is if all of it can be seen and nothing can join it with the
-// next line, else as a quoted string of Go.
+// plain is a text as one line of a comment in any language: unchanged if all characters are visible and cannot join it
+// with the next line, else as a quoted string of Go.
 func plain(s string) string {
 	for _, r := range s {
 		if !unicode.IsPrint(r) || r == '\\' || r == unicode.ReplacementChar {

@@ -1,13 +1,14 @@
-// Package ids gives each resource of a project its number: small, dense from 0, the same on every machine and platform,
-// and kept in the committed text file kiln.ids. docs/formats/ids.md specifies the file.
+// Package ids assigns a number to each resource of a project: small, dense from 0, the same on every machine and
+// platform, and stored in the committed text file kiln.ids. docs/formats/ids.md specifies the file.
 //
 // The rules:
-//   - A resource is a product name of an asset, on whatever platforms it is made: code and saved games name it
-//     without knowing where they run, and one set of generated constants serves all platforms.
-//   - A resource keeps its number as long as it exists. It is recognised by the asset's UUID, so also after a rename with a pin.
-//   - New resources, in the order of their names, take the lowest numbers that are free.
-//   - So the file that comes out is a function of the file and of the set of resources, and of nothing else.
-//   - A file that says two things about one number or one resource, as after a merge, is refused; Repair decides.
+//   - A resource is a product name of an asset, on all platforms: code and saved games refer to it
+//     without knowing their platform, and one set of generated constants serves all platforms.
+//   - A resource keeps its number as long as it exists. It is identified by the asset's UUID, so also after a rename
+//     with a pinned id.
+//   - New resources, in the order of their names, get the lowest free numbers.
+//   - So the new file is a function of the old file and of the set of resources, and of nothing else.
+//   - A file with contradictions, for example after a merge, is an error; Repair resolves them.
 package ids
 
 import (
@@ -19,23 +20,24 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
-// FileName is the file's name in the project folder, ReleasedName that of the copy that a release leaves behind.
+// FileName is the file's name in the project folder, ReleasedName that of the copy made for a release.
 const (
 	FileName     = "kiln.ids"
 	ReleasedName = "kiln.ids.released"
 )
 
-// Limit is one more than the highest number: readers hold a table over all numbers, and 2^24 entries of 4 bytes are 64 MiB.
+// Limit is one more than the highest number: readers have a table of all numbers, and 2^24 entries of 4 bytes are 64
+// MiB.
 const Limit = 1 << 24
 
-// Name names a resource.
+// Name identifies a resource.
 type Name struct {
 	Asset   string // id of the asset
-	UUID    string // of the asset, in lower case; "" is the one that follows from the id
+	UUID    string // of the asset, in lower case; "" is the UUID derived from the id
 	Product string // name of the product; "" is the main one
 }
 
-// Identity is the asset's identity, the one that is pinned or the one that follows from the id.
+// Identity is the asset's UUID, pinned or derived from the id.
 func (n Name) Identity() string {
 	if n.UUID != "" {
 		return n.UUID
@@ -43,12 +45,12 @@ func (n Name) Identity() string {
 	return asset.UUID(n.Asset)
 }
 
-// key is what makes two names the same resource.
+// key is equal for names of the same resource.
 type key struct{ uuid, product string }
 
 func (n Name) key() key { return key{n.Identity(), n.Product} }
 
-// String is the name for people: the asset, and the product if it is not the main one.
+// String is the name for display: the asset, and the product if it is not the main one.
 func (n Name) String() string {
 	if n.Product == "" {
 		return n.Asset
@@ -68,12 +70,12 @@ func compareNames(a, b Name) int {
 type Entry struct {
 	Name
 	ID   uint32
-	Line int // in the file that was parsed, from 1; 0: the entry is new
+	Line int // in the parsed file, from 1; 0: the entry is new
 
-	identity string // as Identity gives it; "": it was not asked for
+	identity string // result of Identity; "": not computed yet
 }
 
-// Identity is the asset's identity, as Name's.
+// Identity is the asset's UUID, like that of Name.
 func (e *Entry) Identity() string {
 	if e.identity == "" {
 		e.identity = e.Name.Identity()
@@ -83,19 +85,19 @@ func (e *Entry) Identity() string {
 
 func (e *Entry) key() key { return key{e.Identity(), e.Product} }
 
-// File is what a kiln.ids holds.
+// File is the content of a kiln.ids.
 type File struct {
-	Entries []Entry // sorted by name once Assign or Repair made it; as they stand after Parse
+	Entries []Entry // sorted by name after Assign or Repair; in the order of the file after Parse
 }
 
-// What says how an entry differs from the file before.
+// What is how an entry differs from the earlier file.
 type What string
 
 const (
 	Added   What = "added"   // a new resource
-	Removed What = "removed" // it is gone, and its number is free
+	Removed What = "removed" // it was removed, and its number is free
 	Renamed What = "renamed" // the asset has another id and the same UUID
-	Moved   What = "moved"   // it has another number: Repair alone does that
+	Moved   What = "moved"   // it has another number: only Repair does that
 )
 
 // Change is one difference that Assign or Repair made.
@@ -103,13 +105,14 @@ type Change struct {
 	What What
 	Name Name
 	ID   uint32
-	Old  string // Renamed: the name before
-	From uint32 // Moved: the number before
+	Old  string // Renamed: the former name
+	From uint32 // Moved: the former number
 }
 
-// Assign gives each of the products a number: the one it has in the file, or the lowest that is free. keep tells of an
-// asset, by UUID, that its products are not known, since it failed: what the file says of it stays; nil is none. Products may be given
-// several times, as by several platforms. The file is not changed; it must have no Conflicts. The error is one of too many resources.
+// Assign gives each of the products its number in the file, or the lowest free one. keep reports of an asset, by UUID,
+// that its products are not known because it failed: its entries are kept; nil: there is none. Products may occur
+// several times, for several platforms. The file is not changed; it must have no Conflicts. The error means too many
+// resources.
 func Assign(f *File, products []Name, keep func(uuid string) bool) (*File, []Change, error) {
 	want := make(map[key]Name, len(products))
 	for _, n := range products {
@@ -141,7 +144,7 @@ func Assign(f *File, products []Name, keep func(uuid string) bool) (*File, []Cha
 		fresh = append(fresh, n)
 	}
 	slices.SortFunc(fresh, compareNames)
-	next := 0 // never beyond used: of so many numbers at least len(fresh) are free
+	next := 0 // never beyond used: of its numbers at least len(fresh) are free
 	for _, n := range fresh {
 		for used[next] {
 			next++
@@ -168,13 +171,14 @@ func sortChanges(c []Change) {
 	})
 }
 
-// Conflict is two entries of a file that cannot both be.
+// Conflict is two contradicting entries of a file.
 type Conflict struct {
 	First, Second Entry // in the order of the file
-	SameID        bool  // two resources have one number; else one resource has two lines
+	SameID        bool  // two resources have one number; otherwise one resource has two lines
 }
 
-// Conflicts finds what a merge left: numbers given twice, resources named twice. They come in the order of the file.
+// Conflicts finds contradictions, for example after a merge: numbers and resources that occur twice, in the order of
+// the file.
 func (f *File) Conflicts() []Conflict {
 	if f.clear() {
 		return nil
@@ -202,10 +206,10 @@ func (f *File) conflicts() []Conflict {
 	return found
 }
 
-// clear reports that each line names another resource, and another number, where that is seen without a table of all names: lines are in
-// the order of names, and no asset has a UUID of its own, so that other names are other resources.
+// clear reports that all resources and numbers are different, if that can be seen without a table of all names: lines
+// are in the order of names, and no asset has a pinned UUID, so different names are different resources.
 func (f *File) clear() bool {
-	var numbers []uint64 // a bit each
+	var numbers []uint64 // one bit each
 	for i := range f.Entries {
 		e := &f.Entries[i]
 		if e.UUID != "" {
@@ -232,9 +236,9 @@ func (f *File) clear() bool {
 	return true
 }
 
-// Repair leaves each number one resource and each resource one number. What released says, goes: that is what games
-// out there know. Then the order of names decides, and of two numbers of one resource the lower one. A resource that loses its only number
-// gets the lowest free one, in the order of names. The file is not changed; released may be nil.
+// Repair makes numbers and resources unique. Entries of released have precedence, because games already use them. Then
+// the order of names decides, and of two numbers of one resource the lower one wins. A resource that loses its only
+// number gets the lowest free one, in the order of names. The file is not changed; released may be nil.
 func Repair(f, released *File) (*File, []Change, error) {
 	known := map[Entry]bool{}
 	if released != nil {
@@ -267,7 +271,7 @@ func Repair(f, released *File) (*File, []Change, error) {
 		all[i] = e.Name
 	}
 	for _, e := range out.Entries {
-		all = append(all, e.Name) // of two names of one resource, that of the line that stays
+		all = append(all, e.Name) // of two names of one resource, that of the remaining line
 	}
 	out, _, err := Assign(out, all, nil)
 	if err != nil {
@@ -276,10 +280,10 @@ func Repair(f, released *File) (*File, []Change, error) {
 	return out, moves(out, lost), nil
 }
 
-// bare is the entry by what it says, wherever it stands and whatever the asset is called.
+// bare is the entry without its line and the name of its asset.
 func bare(e Entry) Entry { return Entry{Name: Name{UUID: e.Identity(), Product: e.Product}, ID: e.ID} }
 
-// moves tells where resources went whose lines were dropped.
+// moves returns the new numbers of resources whose lines were removed.
 func moves(f *File, lost []Entry) []Change {
 	now := make(map[key]Entry, len(f.Entries))
 	for _, e := range f.Entries {

@@ -16,12 +16,13 @@ import (
 // Version of the file's format.
 const Version = 1
 
-// header is the first line. It has no number that grows and no date, so that merges leave it alone.
+// header is the first line. It has no counter and no date, so that it causes no merge conflicts.
 const header = "# kiln.ids 1: resource ids, made by `kiln ids`. Commit this file."
 
 const headerStart = "# kiln.ids "
 
-// Limits of a file: of its bytes, and of a field of it. An asset id is a path, which no file system has longer.
+// Limits of a file and of its fields, in bytes. An asset id is a path, which no file system allows to be
+// longer.
 const (
 	maxFile  = 1 << 30
 	maxField = 16 << 10
@@ -29,15 +30,16 @@ const (
 
 var errFull = fmt.Errorf("more than %d resources", Limit)
 
-// Parse reads a kiln.ids. file is its path for messages. Lines may stand in any order, and may contradict each other: see Conflicts. Lines
-// that a merge put around a conflict are a mistake too, unless merged says to read both sides. The error is a diag.List with places.
+// Parse reads a kiln.ids. file is its path for messages. Lines may be in any order, and may contradict each other: see
+// Conflicts. Conflict marks of a merge are errors, unless merged is true: then both sides are read. The error is a
+// diag.List with places.
 func Parse(file string, data []byte, merged bool) (*File, error) {
 	p := parser{file: file, data: data}
 	if len(data) > maxFile {
 		return nil, diag.List{diag.Errorf(diag.IDsSyntax, diag.Pos{File: file}, "the file has %d bytes, more than %d", len(data), maxFile)}
 	}
 	f := &File{Entries: make([]Entry, 0, bytes.Count(data, []byte("\n")))}
-	base := false // in the part of a conflict that shows what both sides began with
+	base := false // in the part of a conflict that shows the common ancestor
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
@@ -65,7 +67,7 @@ func Parse(file string, data []byte, merged bool) (*File, error) {
 			continue
 		}
 		e.Line = n
-		e.Identity() // once, not each time that somebody looks
+		e.Identity() // once, not at each use
 		f.Entries = append(f.Entries, e)
 	}
 	if err := p.messages.Err(); err != nil {
@@ -74,7 +76,7 @@ func Parse(file string, data []byte, merged bool) (*File, error) {
 	return f, nil
 }
 
-// maxMessages is how many mistakes of one file are told.
+// maxMessages is how many errors of one file are reported.
 const maxMessages = 20
 
 type parser struct {
@@ -91,7 +93,7 @@ func (p *parser) fail(line int, text, format string, args ...any) *diag.Message 
 	return m
 }
 
-// version refuses a file of a later Kiln; any other comment is passed over.
+// version reports a file of a later Kiln; any other comment is ignored.
 func (p *parser) version(line int, text string) {
 	rest, ok := strings.CutPrefix(text, headerStart)
 	if !ok {
@@ -116,7 +118,7 @@ func conflictMark(line string) byte {
 	return 0
 }
 
-// parseLine reads: asset, number, and where they are there product and UUID, with tabs between.
+// parseLine parses asset, number and, if present, product and UUID, separated by tabs.
 func parseLine(line string) (Entry, error) {
 	fields := strings.SplitN(line, "\t", 5)
 	if len(fields) < 2 || len(fields) > 4 {
@@ -152,7 +154,7 @@ func parseLine(line string) (Entry, error) {
 
 func clip(s string) string { return s[:min(len(s), 40)] }
 
-// Format writes the file: the header, and a line an entry in the order that they have.
+// Format writes the file: the header, and a line for each entry, in their order.
 func (f *File) Format() []byte {
 	b := append(make([]byte, 0, 64*(len(f.Entries)+2)), header+"\n"...)
 	for i := range f.Entries {

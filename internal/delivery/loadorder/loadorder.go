@@ -1,10 +1,10 @@
-// Package loadorder is what games load, in order: a text file that a team commits, and that decides what comes first in a parcel.
-// docs/parcels.md specifies the file.
+// Package loadorder reads and writes what games load, in order: a text file that a team commits, and that decides the
+// order of a parcel's contents. docs/parcels.md specifies the file.
 //
 // The rules:
 //   - A line is the name of a resource, a folder or a glob of names. The first line that means a resource counts.
-//   - What follows from a file is a function of its lines and of names alone: the same on every machine and platform.
-//   - Merging what a game loaded into it moves no line: what is new goes before what the game loaded after it,
+//   - The order depends only on the lines and on names: it is the same on every machine and platform.
+//   - Merging what a game loaded moves no line: a new name goes before what the game loaded after it,
 //     and after what it loaded before it.
 package loadorder
 
@@ -21,15 +21,16 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Limits of a file. Each glob is compared with each name that begins as it does: 1,000 of them with 100,000 names take 0.1 s if none does.
+// Limits of a file. Each glob is compared with each name that has its literal beginning: 1,000 globs with 100,000 names
+// take 0.1 s if none has.
 const (
-	MaxSize  = 64 << 20 // bytes of a file
+	MaxSize  = 64 << 20 // maximum size of a file in bytes
 	maxLines = 1 << 20
 	maxLine  = 8192 // bytes: a name of 4096, each of them escaped
 	maxGlobs = 1000
 )
 
-// List is a file's lines.
+// List is the lines of a file.
 type List struct {
 	lines []line
 	below []string // comments after the last line
@@ -41,16 +42,17 @@ type List struct {
 type line struct {
 	above  []string // comments and empty lines before it
 	text   string   // as it is written
-	name   string   // of the one resource that it means; "": it is a folder or a glob
-	prefix string   // of a folder or a glob: what all names that it means begin with
+	name   string   // the only resource that it means; "": it is a folder or a glob
+	prefix string   // of a folder or a glob: the common beginning of all names that it means
 	glob   bool
 	number int // in the file, from 1; 0: it is new
 }
 
-// mostWrong lines are told of.
+// mostWrong is how many wrong lines are reported.
 const mostWrong = 10
 
-// Parse reads a file. The messages are errors that say where in it; lines that are none are passed over, and so is what is beyond a limit.
+// Parse reads a file. The messages are errors with places; wrong lines are ignored, and so is everything beyond a
+// limit.
 func Parse(file string, text []byte) (*List, diag.List) {
 	var bad diag.List
 	wrong := func(number int, hint, format string, args ...any) {
@@ -96,7 +98,7 @@ func Parse(file string, text []byte) (*List, diag.List) {
 // meta are the characters that make a name a glob.
 const meta = `*?[{\`
 
-// parseLine is false for a line that is not a glob.
+// parseLine returns false for an invalid glob.
 func parseLine(s string) (line, bool) {
 	name, plain := unquote(s)
 	switch {
@@ -119,7 +121,8 @@ func (l *List) add(x line) {
 	}
 }
 
-// unquote takes the backslashes away, up to what makes it a glob; plain tells that nothing does.
+// unquote removes the backslashes, up to the first character that makes it a glob; plain means that
+// there is none.
 func unquote(s string) (name string, plain bool) {
 	if !strings.ContainsAny(s, meta) {
 		return s, true
@@ -137,17 +140,18 @@ func unquote(s string) (name string, plain bool) {
 	return b.String(), true
 }
 
-// quote is a line that means one name, and what lies below it if it is a folder's.
+// quote returns the line for one name, and for what is below it if it is a folder.
 func quote(name string) line {
 	text := processor.QuoteGlob(name)
-	if strings.HasPrefix(text, "#") { // no comment
+	if strings.HasPrefix(text, "#") { // not a comment
 		text = `\` + text
 	}
 	x, _ := parseLine(text)
 	return x
 }
 
-// means tells whether a folder or a glob means a resource. A folder's own asset is named as the folder is.
+// means reports whether a folder or a glob means a resource. The main product of a folder asset has the
+// folder's name.
 func (x *line) means(name string) bool {
 	switch {
 	case x.name != "":
@@ -175,7 +179,7 @@ func (l *List) at(name string) int {
 	return at
 }
 
-// Sort gives the indexes of the names that the list means, in its order; those of one line in the order in which they are given.
+// Sort returns the indexes of the names that the list means, in its order; those of one line in the given order.
 func (l *List) Sort(names []string) []int {
 	rank := make([]int, len(names))
 	var found []int
@@ -188,7 +192,7 @@ func (l *List) Sort(names []string) []int {
 	return found
 }
 
-// Hash stands for the order: comments are not part of it.
+// Hash is a hash of the order, without comments.
 func (l *List) Hash() digest.Hash {
 	b := digest.Build("load order")
 	for i := range l.lines {
@@ -197,8 +201,8 @@ func (l *List) Hash() digest.Hash {
 	return b.Sum()
 }
 
-// Gone are the lines that mean none of the names, which names tells it one by one. Of lost assets, by id, nobody knows now what they make:
-// lines that may mean something of them are not gone.
+// Gone returns the lines that mean none of the names, which names passes one by one. The products of lost assets, by
+// id, are not known, so lines that may mean one of them are not returned.
 func (l *List) Gone(names func(tell func(name string)), lost map[string]bool) []Line {
 	left := map[int]bool{}
 	for i := range l.lines {
@@ -227,7 +231,8 @@ func (l *List) Gone(names func(tell func(name string)), lost map[string]bool) []
 	return gone
 }
 
-// isOf tells whether a line means products other than the main one of some assets: # and a name follow the asset's id, or a glob of it.
+// isOf reports whether a line may mean other products than the main one of some assets: it is the asset's id, or a glob
+// of it, followed by # and a name.
 func (x *line) isOf(assets map[string]bool) bool {
 	at := strings.LastIndexByte(x.text, '#')
 	if at <= 0 || len(assets) == 0 {
@@ -255,12 +260,12 @@ type Line struct {
 	Number int // from 1
 }
 
-// Merge puts what a game loaded into the list: names, in the order in which it did. What the list means stays where it is; what it does not
-// goes before what the game loaded next of what the list has, or to the end; but never before what the game loaded just before, which it
-// may need.
+// Merge adds names, in the order in which a game loaded them. Names that the list means already do not move. A new name
+// goes before the listed name that the game loaded next, or to the end; but never before the name that the game loaded
+// just before, which the new one may need.
 func (l *List) Merge(loaded []string) {
 	before := make([][]line, len(l.lines)+1)
-	seen := make(map[string]bool, len(loaded)) // a name that comes twice counts where it is first
+	seen := make(map[string]bool, len(loaded)) // of repeated names, the first counts
 	last := -1
 	var fresh []line
 	for _, name := range loaded {
@@ -290,7 +295,7 @@ func (l *List) Merge(loaded []string) {
 	*l = *merged
 }
 
-// Drop takes out lines; comments above them stay.
+// Drop removes lines; comments above them stay.
 func (l *List) Drop(gone []Line) {
 	out := map[int]bool{}
 	for _, g := range gone {
@@ -309,7 +314,7 @@ func (l *List) Drop(gone []Line) {
 	*l = *left
 }
 
-// Len is how many lines there are besides comments.
+// Len is the number of lines without comments.
 func (l *List) Len() int { return len(l.lines) }
 
 // Format writes the file.

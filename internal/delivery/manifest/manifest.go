@@ -1,13 +1,14 @@
-// Package manifest says which products go into which parcel of a platform.
+// Package manifest decides which products go into which parcel of a platform.
 //
 // It is a pure function. The rules:
-//   - A parcel holds all products of the assets that it names, and, transitively, what these products require. What is
-//     referred to as optional comes along only if its asset is one that follows.
-//   - A product that several parcels need is in each of them. Sharers of one parcel give up to it what two of them
-//     need, and what it has anyway. Of parcels that are split, what exactly the same ones of them need goes into a parcel made for these.
+//   - A parcel contains all products of the assets that it names and, transitively, those that they require. An optional
+//     reference adds a product only if its asset follows.
+//   - A product that several parcels need is in each of them. Parcels that share with another one leave to it what at
+//     least two of them need, and what it contains anyway. What exactly the same split parcels need goes into a
+//     parcel made for these.
 //   - A parcel is closed: what its products require is in it or in the parcels that it names as needed.
-//   - A parcel that requires something that cannot be had is told of with the chain that leads there, and left
-//     as it is; so are those that it shares its content with.
+//   - A parcel that requires something unavailable is reported with the chain that leads there, and not
+//     replaced; neither are those that share content with it.
 package manifest
 
 import (
@@ -35,53 +36,53 @@ type Reference struct {
 	Required bool
 }
 
-// Asset is what has products.
+// Asset has products.
 type Asset struct {
 	ID       string
 	UUID     UUID
-	Lost     string // why its products cannot be had: "failed"; "": they can
-	Follows  bool   // its products come along where somebody refers to them, required or not
+	Lost     string // why its products are not available: "failed"; "": they are
+	Follows  bool   // its products are added wherever something refers to them, required or not
 	Products []Product
 }
 
-// Parcel is one that the project declares.
+// Parcel is a declared parcel.
 type Parcel struct {
 	Name       string
 	Has        func(asset string) bool // whether it names an asset
-	SharedWith string                  // the parcel that takes what several sharers need; "": none
+	SharedWith string                  // the parcel that gets what several sharers need; "": none
 	Split      bool
 }
 
-// Place is a product: the numbers of its asset, and of itself in it.
+// Place identifies a product: the index of its asset, and its index in the asset.
 type Place struct{ Asset, Product int }
 
-// Contents is a parcel to be made.
+// Contents is the contents of a parcel to write.
 type Contents struct {
 	Name     string
-	Of       []int    // numbers of the parcels that it is made for: itself, or several that are split, with a name that the project does not declare
+	Of       []int    // indexes of the parcels that it is made for: itself, or several split ones, with a generated name
 	Needs    []string // parcels to be mounted before it, in order
 	Products []Place  // in the order of assets and products
-	All      []Place  // with what it gave up to others; nil for one that was made
-	Lacks    []Chain  // what cannot be had, mostLacks at most; it is not to be made then
-	Missing  int      // how much that is in all
-	Held     string   // a parcel that lacks something, so that this one, which shares content with it, is not to be made either; or ""
+	All      []Place  // including what it left to others; nil for a parcel that was made by splitting
+	Lacks    []Chain  // unavailable assets, at most mostLacks; the parcel must not be written then
+	Missing  int      // their total number
+	Held     string   // an incomplete parcel with which this one shares content, so that this one must not be written either; or ""
 }
 
-// Chain leads from a parcel to what it lacks.
+// Chain leads from a parcel to something that it lacks.
 type Chain struct {
-	Assets []string // ids, from one that the parcel names to the one that cannot be had
+	Assets []string // ids, from one that the parcel names to the unavailable one
 	Why    string   // "failed"
-	Circle bool     // nothing is missing, but the last one has been in the chain before: there is no order to load them in
+	Circle bool     // nothing is missing, but the last one is in the chain twice: a cycle, which has no load order
 }
 
-// String is the chain for people, the parcel first.
+// String is the chain for display, the parcel first.
 func (c Chain) String(parcel string) string { return parcel + " -> " + strings.Join(c.Assets, " -> ") }
 
-// mostLacks of a parcel are enough to work on.
+// mostLacks is how many missing assets of a parcel are reported.
 const mostLacks = 20
 
-// Make fills the parcels of one platform. Assets and their products keep their order. What comes is in the order of parcels, made ones
-// last, by name.
+// Make fills the parcels of one platform. Assets and their products keep their order. The result is in the order of
+// parcels, generated ones last, by name.
 func Make(parcels []Parcel, assets []Asset) []Contents {
 	m := newMaker(assets)
 	all := make([]Contents, len(parcels))
@@ -97,7 +98,7 @@ func Make(parcels []Parcel, assets []Asset) []Contents {
 	return append(all, made...)
 }
 
-// product names one product.
+// product identifies one product.
 type product struct {
 	uuid UUID
 	sub  uint32
@@ -121,9 +122,9 @@ func newMaker(assets []Asset) *maker {
 	return m
 }
 
-// close finds all that a parcel needs, breadth first, so that chains are short.
+// close returns everything that a parcel needs, breadth first, so that chains are short.
 func (m *maker) close(p *Parcel) (all []Place, lacks []Chain, missing int) {
-	type from struct{ at, by int } // by is the step that led here, -1 for none
+	type from struct{ at, by int } // by is the previous step, -1 for none
 	var steps []from
 	var queue []Place
 	seen := map[Place]bool{}
@@ -190,8 +191,8 @@ func (m *maker) close(p *Parcel) (all []Place, lacks []Chain, missing int) {
 	return queue, lacks, missing
 }
 
-// circle finds products that require each other in a circle, and gives the ids of their assets, the first once more at the end. One that
-// requires itself is none: it is there.
+// circle finds products that require each other in a cycle, and returns the ids of their assets, the first again at the
+// end. A product that requires itself is not a cycle.
 func (m *maker) circle(all []Place) []string {
 	type step struct {
 		at   Place
@@ -285,7 +286,8 @@ func sortedPlaces(set map[Place]bool) []Place {
 	return list
 }
 
-// split moves what split parcels have in common into parcels of its own, one for each set of them.
+// split moves what split parcels have in common into parcels of their own, one for each set of
+// parcels.
 func (m *maker) split(parcels []Parcel, all []Contents) []Contents {
 	users := map[Place][]int{}
 	for i := range parcels {
@@ -307,7 +309,8 @@ func (m *maker) split(parcels []Parcel, all []Contents) []Contents {
 		made[name].Products = append(made[name].Products, at)
 	}
 	names := slices.Sorted(maps.Keys(made))
-	// What a product requires is needed by all who need the product, so it is in the parcel of the same or of a larger set: larger ones first.
+	// What a product requires is needed by all parcels that need the product, so it is in the parcel of the same or of
+	// a larger set: larger ones first.
 	order := slices.Clone(names)
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(made[b].Of), len(made[a].Of)) })
 	var list []Contents
@@ -335,16 +338,17 @@ func (m *maker) split(parcels []Parcel, all []Contents) []Contents {
 	return list
 }
 
-// includes tells whether a sorted set has all of another.
+// includes reports whether a sorted set contains another one.
 func includes(set, sub []int) bool {
 	return !slices.ContainsFunc(sub, func(i int) bool { _, ok := slices.BinarySearch(set, i); return !ok })
 }
 
-// longestMade is how many names of parcels the name of one that is made has; a file's name has 255 bytes at most, a parcel's 64.
+// longestMade is how many names of parcels a generated name contains; a file's name has at most 255 bytes, a parcel's
+// 64.
 const longestMade = 3
 
-// madeName joins the names of parcels: a plus is in no name that a project can give. Of many there are the first one's, the number of the
-// others, and a hash of all.
+// madeName joins the names of parcels with a plus, which declared names cannot contain. For many parcels it has the
+// first name, the number of the others, and a hash of all.
 func madeName(parcels []Parcel, by []int) string {
 	var names []string
 	for _, i := range by {
@@ -357,14 +361,13 @@ func madeName(parcels []Parcel, by []int) string {
 	return all
 }
 
-// First is the declared parcel that a parcel of this name is made for, or the first of them; that it is another's name tells that it was
-// made by splitting.
+// First is the first declared parcel in a parcel's name; if it differs from the name, the parcel was made by splitting.
 func First(name string) string {
 	first, _, _ := strings.Cut(name, "+")
 	return first
 }
 
-// hold finds the parcels that share content with one that lacks something.
+// hold finds the parcels that share content with an incomplete one.
 func hold(parcels []Parcel, all, made []Contents) {
 	group := func(i int) string { // of parcels that share content
 		switch p := &parcels[i]; {

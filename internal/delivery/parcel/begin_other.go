@@ -2,5 +2,5 @@
 
 package parcel
 
-// beginWriting is of Linux alone: elsewhere Sync does it all.
+// beginWriting only works on Linux: elsewhere Sync does all of it.
 func beginWriting(file, int64, int64) {}

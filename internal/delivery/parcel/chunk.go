@@ -7,15 +7,15 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Sizes of chunks in bytes. 16 KiB is where a patch of the usual change is smallest: less, and the list of chunks weighs more than
-// what it saves.
+// Sizes of chunks in bytes. With 16 KiB a patch for the usual change is smallest: with less, the list of chunks is
+// larger than what it saves.
 const (
 	chunkLeast = 4 << 10
 	chunkUsual = 16 << 10
 	chunkMost  = 64 << 10
 )
 
-// gear has a number without pattern for each byte: SplitMix64 from 0 on.
+// gear has a pseudo-random number for each byte: SplitMix64 from 0.
 var gear = makeGear()
 
 func makeGear() (table [256]uint64) {
@@ -29,8 +29,8 @@ func makeGear() (table [256]uint64) {
 	return table
 }
 
-// cut finds where the first chunk of b ends: FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking, a stricter mask
-// before the usual size and a laxer one behind it. b that is shorter than chunkMost is the end of the file.
+// cut returns the end of the first chunk of b: FastCDC (Xia et al., USENIX ATC 2016) with normalised chunking, a
+// stricter mask before the usual size and a laxer one after it. b shorter than chunkMost is the end of the file.
 func cut(b []byte) int {
 	const strict, lax = uint64(1<<16-1) << 48, uint64(1<<12-1) << 48
 	n := min(len(b), chunkMost)
@@ -52,7 +52,7 @@ func cut(b []byte) int {
 	return n
 }
 
-// chunks calls f with each chunk of r and where it begins. The bytes are f's until it returns.
+// chunks calls f with each chunk of r and its position. The bytes are valid until f returns.
 func chunks(r io.Reader, f func(at int64, b []byte) error) error {
 	buf := make([]byte, 1<<20)
 	var at int64
@@ -79,9 +79,9 @@ func chunks(r io.Reader, f func(at int64, b []byte) error) error {
 	}
 }
 
-// pieces calls f with each chunk of a file and where it begins. Those of a parcel begin again with each content, so that what is in two
-// parcels is found however small it is and whatever lies around it: a patch after five edits of 60 contents of 20 KB on average has 8,810
-// bytes, and had 35,393 without. The bytes are f's until it returns.
+// pieces calls f with each chunk of a file and its position. In a parcel, chunks start again at each content, so that
+// content which is in two parcels is found whatever its size and position: a patch after five edits of 60 contents of
+// 20 KB on average has 8,810 bytes, and had 35,393 without this. The bytes are valid until f returns.
 func pieces(r io.ReaderAt, size int64, f func(at int64, b []byte) error) error {
 	from := int64(0)
 	for _, to := range append(borders(r, size), size) {
@@ -94,10 +94,10 @@ func pieces(r io.ReaderAt, size int64, f func(at int64, b []byte) error) error {
 	return nil
 }
 
-// leastPiece keeps the list of chunks small where there are millions of tiny contents.
+// leastPiece limits the list of chunks if there are millions of tiny contents.
 const leastPiece = 512
 
-// borders are where contents of a parcel begin and end, ascending; none if the file is not a parcel, or a damaged one.
+// borders returns where contents of a parcel begin and end, ascending; nothing if the file is damaged or not a parcel.
 func borders(r io.ReaderAt, size int64) []int64 {
 	p, err := kilnrt.OpenReaderAt(r, size)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 var le = binary.LittleEndian
 
-// index is all of a parcel's index but for where it lies.
+// index is a parcel's index without its position.
 type index struct {
 	records  []byte
 	bits     int
@@ -22,7 +22,7 @@ type index struct {
 	digest   digest.Hash
 }
 
-// makeIndex lays out the index of items that have their place.
+// makeIndex builds the index of items whose places are known.
 func makeIndex(items []item, dictionary []byte) (*index, error) {
 	x := &index{records: make([]byte, len(items)*kilnrt.RecordSize)}
 	types := typesOf(items)
@@ -91,7 +91,7 @@ func putRecord(b []byte, it *item, typ, name, needs int) {
 	le.PutUint32(b[104:], uint32(len(it.Optional)))
 }
 
-// putPlace writes what a change of content alone changes in a record.
+// putPlace writes the fields of a record that depend on its content.
 func putPlace(b []byte, it *item) {
 	b[26] = byte(it.codec)
 	b[27] = byte(bits.TrailingZeros(uint(it.Align)))
@@ -102,7 +102,7 @@ func putPlace(b []byte, it *item) {
 	copy(b[64:], it.Hash[:])
 }
 
-// table makes one of the three hash tables.
+// table builds one of the three hash tables.
 func (x *index) table(items []item, key func(*item) (uint32, bool)) []byte {
 	b := make([]byte, 8<<x.bits)
 	mask := 1<<x.bits - 1
@@ -121,7 +121,7 @@ func (x *index) table(items []item, key func(*item) (uint32, bool)) []byte {
 	return b
 }
 
-// digestOf is the hash of all that a parcel holds, wherever it lies.
+// digestOf is the hash of everything in a parcel, independent of positions.
 func digestOf(items []item) digest.Hash {
 	h := digest.New()
 	b := make([]byte, 0, 1<<16)
@@ -146,7 +146,7 @@ func digestOf(items []item) digest.Hash {
 	return h.Sum()
 }
 
-// directory has the place and the CRC of each page of records.
+// directory has the position and the CRC of each page of records.
 func directory(records []byte, at func(page int) int64) []byte {
 	const page = kilnrt.PageSize * kilnrt.RecordSize
 	var b []byte

@@ -3,10 +3,10 @@
 //
 // The rules of the package:
 //
-//   - What is written is a function of the resources alone: not of their order in the call, of workers, or of what the
-//     parcel was before, once it is compacted.
+//   - The output depends only on the resources: not on their order in the call, on workers, or, once it is compacted,
+//     on the earlier parcel.
 //   - A kill at any moment leaves the old parcel or the new one.
-//   - It knows nothing of a project: resources come as plain values.
+//   - It knows no project: resources are plain values.
 package parcel
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Resource is what is to be in a parcel.
+// Resource is a resource to be put into a parcel.
 type Resource struct {
 	ID       uint32
 	UUID     [16]byte // of the asset
@@ -33,48 +33,49 @@ type Resource struct {
 	Required []uint32 // resource ids, in load order; they need not be in this parcel
 	Optional []uint32
 
-	Open func() (io.ReadCloser, error) // its content, from the beginning
+	Open func() (io.ReadCloser, error) // returns its content from the beginning
 	Size int64
-	Hash digest.Hash // of the content, which is held to it
+	Hash digest.Hash // of the content, which is checked
 
 	Align    int  // of the content in the file: a power of two from 16 to 4096; 0: 16
-	Compress bool // with Zstandard. More than 256 MiB, and nothing at all, are stored as they are
+	Compress bool // with Zstandard. Contents of more than 256 MiB, and empty ones, are stored uncompressed
 }
 
-// Options are how a parcel is written.
+// Options are the options for writing a parcel.
 type Options struct {
 	Dictionary []byte // of Zstandard; nil: none
-	Workers    int    // that read, hash and compress at once; 0: one
+	Workers    int    // how many goroutines read, hash and compress; 0: one
 
-	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that the parcel does not have
-	// are passed over. Order stands for whatever decided them: a parcel that was written by another is written again, whole. Zero: contents lie in the
-	// order of ids.
+	// First are the ids of resources whose contents come first, in that order, each after what it requires; ids that
+	// the parcel does not have are ignored. Order identifies the source of First: a parcel with another one is
+	// rewritten completely. Zero: contents are in the order of ids.
 	First []uint32
 	Order digest.Hash
 
-	// Sign makes the text of a minisign signature of the digest, as Key.Sign does. The same digest must give the same text, or every Update
-	// writes. nil: there is none; but Update leaves one as it is if the digest stays the same.
+	// Sign returns a minisign signature of the digest, like Key.Sign. The same digest must return the same text, or
+	// every Update writes. If Sign is nil, there is no signature, but Update keeps an existing one if the digest is
+	// unchanged.
 	Sign func(digest [32]byte) ([]byte, error)
 }
 
-// ErrResource is what all errors about resources that cannot be in a parcel are.
+// ErrResource is wrapped by all errors about invalid resources.
 var ErrResource = errors.New("parcel")
 
-// item is a resource on its way into a parcel.
+// item is a resource being written.
 type item struct {
 	Resource
 	codec  kilnrt.Codec
-	stored *kilnrt.Resource // where its bytes are already, ready to be copied; nil: nowhere
+	stored *kilnrt.Resource // where its bytes exist already, to be copied; nil: nowhere
 	at     blob
 }
 
-// blob is stored bytes in the file.
+// blob is the position of stored bytes.
 type blob struct {
 	offset, size int64
 	crc          uint32
 }
 
-// blobKey is equal for what is stored once.
+// blobKey is equal for contents that are stored once.
 type blobKey struct {
 	hash  digest.Hash
 	codec kilnrt.Codec
@@ -97,7 +98,7 @@ func prepare(rs []Resource, o Options) ([]item, error) {
 		}
 		items[i] = item{Resource: r, codec: codecOf(&r, o)}
 		if r.Align == 0 || items[i].codec != kilnrt.None {
-			items[i].Align = 16 // what is compressed cannot be used where it lies
+			items[i].Align = 16 // compressed bytes cannot be used in place
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.ID, b.ID) })
@@ -114,7 +115,7 @@ func codecOf(r *Resource, o Options) kilnrt.Codec {
 	return kilnrt.Zstd
 }
 
-// Label is how messages name a resource.
+// Label is the name of a resource in messages.
 func (r *Resource) Label() string { return cmp.Or(r.Name, fmt.Sprintf("resource %d", r.ID)) }
 
 func check(r *Resource) error {
@@ -138,7 +139,7 @@ func check(r *Resource) error {
 	return nil
 }
 
-// unique refuses two resources with one id, UUID and sub id, or name.
+// unique reports two resources with the same id, UUID and sub id, or name.
 func unique(items []item) error {
 	type product struct {
 		uuid [16]byte
@@ -166,8 +167,8 @@ func unique(items []item) error {
 	return nil
 }
 
-// loadOrder lists the indexes of items so that each comes after what it requires: those with the ids of first, then all others. items are
-// sorted by id. A circle is an error that shows it.
+// loadOrder returns the indexes of items so that each comes after what it requires: those with the ids of first, then
+// all others. items are sorted by id. A cycle is an error that shows it.
 func loadOrder(items []item, first []uint32) ([]int, error) {
 	const (
 		fresh = iota
@@ -222,8 +223,8 @@ func find(items []item, id uint32) (int, bool) {
 	return slices.BinarySearchFunc(items, id, func(it item, id uint32) int { return cmp.Compare(it.ID, id) })
 }
 
-// Resources are those of a parcel, to write them again, and the options, but for which contents come first. They are good as long as it is
-// open.
+// Resources returns those of a parcel, to write them again, and the options except First. They are valid while the
+// parcel is open.
 func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
 	items, err := itemsOf(p)
 	if err != nil {

@@ -28,10 +28,10 @@ const (
 	stepData
 )
 
-// ErrPatch is what all errors of patches that do not fit or are damaged are.
+// ErrPatch is wrapped by all errors about patches that do not fit or are damaged.
 var ErrPatch = errors.New("patch")
 
-// MakePatch writes what makes b of a.
+// MakePatch writes a patch from a to b.
 func MakePatch(w io.Writer, a io.ReaderAt, sizeA int64, b io.ReaderAt, sizeB int64) error {
 	where := map[digest.Hash]int64{}
 	hashA := digest.New()
@@ -83,16 +83,16 @@ func header(sizeA, sizeB int64, hashA, hashB digest.Hash) []byte {
 	return append(append(b, hashA[:]...), hashB[:]...)
 }
 
-// differ makes steps: a copy that goes on as long as it can, then bytes that are new.
+// differ makes the steps: copies, as long as possible, and new bytes.
 type differ struct {
 	w        *bufio.Writer
 	a        io.ReaderAt
 	sizeA    int64
-	from, to int64 // of a, to be copied
+	from, to int64 // range of a to be copied
 	data     []byte
 }
 
-// maxData is how many new bytes are kept until they are written. What is written cannot be taken back by extend.
+// maxData is how many new bytes are kept before they are written. extend cannot take back what was written.
 const maxData = 1 << 20
 
 func (d *differ) copy(at, n int64) error {
@@ -112,7 +112,7 @@ func (d *differ) copy(at, n int64) error {
 	return nil
 }
 
-// extend tells how many of the last new bytes are in a before at, too.
+// extend returns how many of the last new bytes are also in a before at.
 func (d *differ) extend(at int64) (int, error) {
 	before := make([]byte, min(at, int64(len(d.data)), chunkMost))
 	if _, err := d.a.ReadAt(before, at-int64(len(before))); err != nil && err != io.EOF {
@@ -161,8 +161,8 @@ func (d *differ) flush() error {
 	return err
 }
 
-// ApplyPatch writes to w what a patch makes of a. An error may come after some of it was written, of which nothing is good
-// then; ApplyPatchFile keeps that from view.
+// ApplyPatch writes the result of a patch of a to w. After an error, what was written is not valid; ApplyPatchFile
+// discards it.
 func ApplyPatch(w io.Writer, a io.ReaderAt, sizeA int64, patch io.Reader) error {
 	head := make([]byte, patchHeader)
 	if _, err := io.ReadFull(patch, head); err != nil {
@@ -201,7 +201,7 @@ func ApplyPatch(w io.Writer, a io.ReaderAt, sizeA int64, patch io.Reader) error 
 	return nil
 }
 
-// steps applies the steps, and holds them to the sizes of both files.
+// steps applies the steps, and checks the sizes of both files.
 func steps(w io.Writer, a io.ReaderAt, sizeA int64, r *bufio.Reader, left uint64) error {
 	for {
 		kind, err := r.ReadByte()
@@ -251,7 +251,7 @@ func MakePatchFile(patch, a, b string) error {
 	})
 }
 
-// ApplyPatchFile writes to out what a patch makes of a; out may be a. It is there whole or not at all.
+// ApplyPatchFile writes the result of a patch of a to out, completely or not at all; out may be a.
 func ApplyPatchFile(out, a, patch string) error {
 	return replace(out, func(w *os.File) error {
 		return withFile(a, func(fa *os.File, sizeA int64) error {

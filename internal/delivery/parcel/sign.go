@@ -13,13 +13,13 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// ErrKey is what all errors of keys and signatures that are none are.
+// ErrKey is wrapped by all errors about invalid keys and signatures.
 var ErrKey = errors.New("key")
 
 // Key is a secret key of minisign.
 type Key struct{ key minisign.PrivateKey }
 
-// ReadKey reads the text of a secret key, as `minisign -G` makes it. password is asked if the key has one.
+// ReadKey reads the text of a secret key made by `minisign -G`. password is called if the key has one.
 func ReadKey(text []byte, password func() (string, error)) (*Key, error) {
 	text = bytes.TrimSpace(text)
 	k := new(Key)
@@ -39,8 +39,8 @@ func ReadKey(text []byte, password func() (string, error)) (*Key, error) {
 	return k, nil
 }
 
-// Sign makes a signature of a digest: that of a file with its 32 bytes, prehashed as minisign does it. There is no time in it, so one
-// key signs one digest with one text.
+// Sign signs a digest: the signature is that of a file with its 32 bytes, prehashed as by minisign. It contains no
+// time, so a key has one signature for a digest.
 func (k *Key) Sign(digest [32]byte) ([]byte, error) {
 	r := minisign.NewReader(bytes.NewReader(digest[:]))
 	if _, err := r.Read(make([]byte, len(digest))); err != nil {
@@ -49,8 +49,8 @@ func (k *Key) Sign(digest [32]byte) ([]byte, error) {
 	return r.SignWithComments(k.key, "digest of a parcel: "+hex.EncodeToString(digest[:]), fmt.Sprintf("signature by the key %016X", k.key.ID())), nil
 }
 
-// Sign has the parcel at a path signed anew: sign makes the signature of its digest, nil takes the old one away. Only the signature is
-// written, as Update writes.
+// Sign replaces the signature of the parcel at a path: sign returns the signature of its digest; if sign is nil, the
+// old one is removed. Only the signature is written, as in Update.
 func Sign(path string, sign func(digest [32]byte) ([]byte, error)) error {
 	p, err := kilnrt.Open(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func Sign(path string, sign func(digest [32]byte) ([]byte, error)) error {
 	return f.Close()
 }
 
-// checkSignature refuses what is not a signature, before it comes to be where readers look for one.
+// checkSignature returns an error for an invalid signature, before readers see it.
 func checkSignature(text []byte) error {
 	var s minisign.Signature
 	switch {
@@ -97,7 +97,7 @@ func checkSignature(text []byte) error {
 	return nil
 }
 
-// signature is what the signature section of a parcel with a digest has.
+// signature is the signature section of a parcel with a digest.
 func (o *Options) signature(digest [32]byte) ([]byte, error) {
 	if o.Sign == nil {
 		return nil, nil
@@ -109,7 +109,7 @@ func (o *Options) signature(digest [32]byte) ([]byte, error) {
 	return text, err
 }
 
-// keepSignature signs with the signature that a parcel has, as long as that is one of what it holds.
+// keepSignature returns the parcel's signature as long as the digest is the same.
 func keepSignature(old *kilnrt.Parcel) func(digest [32]byte) ([]byte, error) {
 	return func(digest [32]byte) ([]byte, error) {
 		if old.Digest() == digest {

@@ -11,17 +11,17 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// How a parcel came to be as it should.
+// How is how a parcel was updated.
 type How string
 
 // The ways.
 const (
-	Nothing   How = "nothing"   // it was so already
-	Appended  How = "appended"  // what changed was appended
-	Rewritten How = "rewritten" // written anew: there was none, or too much of it would be waste
+	Nothing   How = "nothing"   // it was correct already
+	Appended  How = "appended"  // changes were appended
+	Rewritten How = "rewritten" // written again: there was none, or too much would be unused
 )
 
-// Report tells what Update did.
+// Report is the result of Update.
 type Report struct {
 	How     How
 	Written int64 // bytes
@@ -30,16 +30,16 @@ type Report struct {
 	Changed int // in content, name or anything else
 }
 
-// Waste is bounded: a parcel is written anew when more than a quarter of it, and more than a MiB, is not used any more. So over time a
-// change costs at most five times what it appends.
+// Unused bytes are limited: a parcel is rewritten when more than a quarter of it, and more than a MiB, is unused. So
+// over time a change costs at most five times what it appends.
 const (
 	wasteShare = 4
 	wasteFree  = 1 << 20
 )
 
-// Update makes the parcel at a path hold exactly the resources, and writes only what is not there yet: new contents and what
-// they change of the index. See "What a change does" in docs/formats/parcel.md. A parcel that is missing or damaged is
-// written anew. No two may update one parcel at once.
+// Update makes the parcel at a path contain exactly the resources, and writes only what is missing: new contents and
+// changed parts of the index. See "What a change does" in docs/formats/parcel.md. A missing or damaged parcel is
+// written again. A parcel must not be updated twice at once.
 func Update(path string, rs []Resource, o Options) (Report, error) {
 	items, err := prepare(rs, o)
 	if err != nil {
@@ -71,15 +71,15 @@ func rewrite(path string, rep Report, items []item, o Options, was *kilnrt.Parce
 	return rep, nil
 }
 
-// change is an update under way.
+// change is an update in progress.
 type change struct {
 	old     *kilnrt.Parcel
 	header  kilnrt.Header
 	was     []item
 	now     []item
-	same    bool  // ids, UUIDs, names, types and needs are as they were: records are written in their pages
+	same    bool  // ids, UUIDs, names, types and needs are unchanged: records are written in their pages
 	touched []int // indexes of now whose record changes, if same
-	dropped int64 // bytes of contents that nothing leads to any more
+	dropped int64 // bytes of contents that are no longer used
 }
 
 func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report, error) {
@@ -114,7 +114,7 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 	return rewrite(path, rep, now, o, old)
 }
 
-// resign leaves a parcel as it is, but for its signature.
+// resign replaces only the signature of a parcel.
 func resign(path string, old *kilnrt.Parcel, o Options) (Report, error) {
 	text, err := o.signature(old.Digest())
 	if err != nil || bytes.Equal(text, old.Signature()) {
@@ -124,7 +124,7 @@ func resign(path string, old *kilnrt.Parcel, o Options) (Report, error) {
 	return Report{How: Appended, Written: int64(len(text)) + kilnrt.SlotSize}, err
 }
 
-// compare finds out what differs.
+// compare finds the differences.
 func (c *change) compare() Report {
 	var rep Report
 	c.same = len(c.was) == len(c.now)
@@ -152,13 +152,14 @@ func (c *change) compare() Report {
 	return rep
 }
 
-// alike tells whether two are the same but for their content and where it lies.
+// alike reports whether two items differ at most in content and position.
 func (it *item) alike(o *item) bool {
 	return it.UUID == o.UUID && it.SubID == o.SubID && it.Name == o.Name && it.Type == o.Type &&
 		slices.Equal(it.Required, o.Required) && slices.Equal(it.Optional, o.Optional)
 }
 
-// keep gives each item the place that its content has already, where it is fit, and lists the others.
+// keep gives each item the position of its existing content, if it can be used, and returns the
+// others.
 func (c *change) keep() (fresh []int) {
 	have := make(map[blobKey]*item, len(c.was))
 	for i := range c.was {
@@ -172,7 +173,7 @@ func (c *change) keep() (fresh []int) {
 		if it.Size == 0 {
 			continue
 		}
-		// The item's own place before another's: with one content twice, nothing is to move.
+		// The item's own position first, so that nothing moves if a content exists twice.
 		from := have[it.key()]
 		if k, ok := find(c.was, it.ID); ok && c.was[k].key() == it.key() && c.was[k].Size > 0 {
 			from = &c.was[k]
@@ -209,7 +210,7 @@ func (c *change) keep() (fresh []int) {
 	return fresh
 }
 
-// forget drops stored places: with another dictionary they are other bytes.
+// forget forgets stored positions: with another dictionary the bytes differ.
 func (c *change) forget() {
 	for i := range c.now {
 		if c.now[i].codec == kilnrt.ZstdDict {
@@ -218,7 +219,7 @@ func (c *change) forget() {
 	}
 }
 
-// indexWaste is how much of the old index is given up.
+// indexWaste is how much of the old index becomes unused.
 func (c *change) indexWaste() int64 {
 	if c.same {
 		n := c.header.Sections[kilnrt.SectionDirectory].Size
@@ -234,7 +235,7 @@ func (c *change) indexWaste() int64 {
 	return n
 }
 
-// pages lists the pages that have a record that changes, ascending.
+// pages returns the pages with changed records, ascending.
 func (c *change) pages() []int {
 	var list []int
 	for _, i := range c.touched {
@@ -245,7 +246,7 @@ func (c *change) pages() []int {
 	return list
 }
 
-// append writes what is new behind what is there, and has it count with the other slot.
+// append writes new parts after the existing ones, and makes them valid with the other slot.
 func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, error) {
 	w := &writer{f: f, pos: c.header.End, begun: c.header.End}
 	if err := w.payloads(c.now, fresh, o); err != nil {
@@ -304,7 +305,7 @@ func (c *change) appendPages(w *writer, h *kilnrt.Header, x *index) error {
 	return nil
 }
 
-// Compact writes a parcel anew without waste, the contents of the ids in first before all others, as in Options.
+// Compact rewrites a parcel without unused bytes; the contents of the ids in first come first, as in Options.
 func Compact(path string, first []uint32) error {
 	p, err := kilnrt.Open(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Verify holds a parcel to all that can be known of it: the index to the format, its digest to what it holds, each content to its
-// CRC and its hash. All that is wrong is in the error, joined.
+// Verify checks everything in a parcel: the index against the format, its digest against its contents, each content
+// against its CRC and its hash. The error joins all problems.
 func Verify(p *kilnrt.Parcel) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -47,15 +47,15 @@ func verifyContent(it *item) error {
 	return nil
 }
 
-// Difference is one resource that two parcels do not have alike.
+// Difference is one resource that differs between two parcels.
 type Difference struct {
 	Change           string // "added", "removed" or "changed": content, name, type, UUID or needs
 	ID               uint32
-	Name             string // in the newer parcel that has it
+	Name             string // from the newer parcel that has it
 	OldSize, NewSize int64
 }
 
-// Diff tells which resources differ, by id.
+// Diff returns which resources differ, by id.
 func Diff(older, newer *kilnrt.Parcel) ([]Difference, error) {
 	was, err := itemsOf(older)
 	if err != nil {

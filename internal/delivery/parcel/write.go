@@ -17,7 +17,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Write writes a parcel of the resources, beside the path, and puts it there when it is whole.
+// Write writes a parcel of the resources under a temporary name, and renames it when it is
+// complete.
 func Write(path string, rs []Resource, o Options) error {
 	items, err := prepare(rs, o)
 	if err != nil {
@@ -26,7 +27,8 @@ func Write(path string, rs []Resource, o Options) error {
 	return write(path, items, o, nil)
 }
 
-// write takes contents out of the parcel that was there, if there is one, and closes it: Windows replaces no file that is open.
+// write copies contents from the existing parcel, if there is one, and closes it, because Windows cannot replace an
+// open file.
 func write(path string, items []item, o Options, was *kilnrt.Parcel) error {
 	order, err := loadOrder(items, o.First)
 	if err != nil {
@@ -48,7 +50,7 @@ func write(path string, items []item, o Options, was *kilnrt.Parcel) error {
 		if err := w.index(h, x); err != nil {
 			return err
 		}
-		// Nobody sees the file before it is whole: it is waited for once, by replace.
+		// Readers do not see the file before it is complete, so replace syncs it once.
 		if err := w.put(h.Encode(), 0); err != nil || was == nil {
 			return err
 		}
@@ -56,15 +58,16 @@ func write(path string, items []item, o Options, was *kilnrt.Parcel) error {
 	})
 }
 
-// replace has a file written beside path, and puts it in place when it is on the disk.
+// replace writes a file beside path, and renames it when it is on the disk.
 func replace(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".kiln-"+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // of no effect once it is renamed
+	defer os.Remove(f.Name()) // no effect after the rename
 	defer f.Close()
-	if err := f.Chmod(0o644); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) { // it has modes
+	// The file system has modes.
+	if err := f.Chmod(0o644); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported) {
 		return err
 	}
 	if err := write(f); err != nil {
@@ -88,24 +91,25 @@ type file interface {
 // writer appends to a file.
 type writer struct {
 	f       file
-	pos     int64 // where the next bytes come
+	pos     int64 // position of the next bytes
 	written int64
-	small   []byte // what is not in the file yet: the bytes that end at pos
-	begun   int64  // up to here the system has been asked to write to the disk
+	small   []byte // bytes not in the file yet, which end at pos
+	begun   int64  // up to here the system was asked to write to the disk
 }
 
-// Sizes in bytes. A write of 64 KiB costs no more a byte than a larger one; resources of 100 bytes, written one by one, were 10 MB/s. The
-// disk begins to write after 8 MiB: packing 1 GB took 450 ms in place of 800, most of which were spent waiting at the end.
+// Sizes in bytes. A write of 64 KiB is as fast per byte as a larger one; writing resources of 100 bytes one by one
+// reached 10 MB/s. The disk starts to write after 8 MiB: packing 1 GB took 450 ms instead of 800, most of which was
+// waiting at the end.
 const (
 	smallWrites = 64 << 10
 	beginAfter  = 8 << 20
 )
 
-// recordAlign is of pages of records, in bytes. The format wants 16; a record at a multiple of its own size is two lines of a processor's
-// cache, else three.
+// recordAlign is the alignment of pages of records, in bytes. The format requires 16; a record at a multiple of its own
+// size is in two cache lines, otherwise in three.
 const recordAlign = kilnrt.RecordSize
 
-// append writes bytes at the next multiple of align, and tells where.
+// append writes bytes at the next multiple of align, and returns their position.
 func (w *writer) append(b []byte, align int) (int64, error) {
 	at := w.align(align)
 	gap := at - w.pos
@@ -146,10 +150,11 @@ func (w *writer) put(b []byte, at int64) error {
 	return err
 }
 
-// align is the next multiple of align. What is between larger pieces is never written: in a new file it is a hole, zeros.
+// align is the next multiple of align. Gaps between larger pieces are never written: in a new file they are holes, read
+// as zeros.
 func (w *writer) align(align int) int64 { return (w.pos + int64(align) - 1) &^ (int64(align) - 1) }
 
-// payloads writes the content of items in the given order, what is the same once, and notes their places.
+// payloads writes the content of items in the given order, equal contents once, and sets their positions.
 func (w *writer) payloads(items []item, order []int, o Options) error {
 	align := map[blobKey]int{}
 	var jobs []*item
@@ -189,7 +194,7 @@ func (w *writer) payloads(items []item, order []int, o Options) error {
 	return nil
 }
 
-// stream writes content that is too large to have in memory.
+// stream writes content that is too large for memory.
 func (w *writer) stream(it *item, align int) (blob, error) {
 	r, err := it.Open()
 	if err != nil {
@@ -231,7 +236,7 @@ func changed(it *item) error {
 	return fmt.Errorf("%w: the content of %s is not what its hash says", ErrResource, it.Label())
 }
 
-// index writes records and sections, and notes in the header where they are.
+// index writes records and sections, and sets their positions in the header.
 func (w *writer) index(h *kilnrt.Header, x *index) error {
 	const page = kilnrt.PageSize * kilnrt.RecordSize
 	first, err := w.append(x.records, recordAlign)
@@ -259,7 +264,7 @@ func (w *writer) section(h *kilnrt.Header, i int, b []byte) error {
 	return err
 }
 
-// slot makes all that was written count, when it is on the disk.
+// slot makes everything written valid, when it is on the disk.
 func (w *writer) slot(h *kilnrt.Header, slot int) error {
 	if err := w.flush(); err != nil {
 		return err
@@ -273,7 +278,7 @@ func (w *writer) slot(h *kilnrt.Header, slot int) error {
 	return w.f.Sync()
 }
 
-// inMemory is the largest content that is read as a whole where it is stored as it is.
+// inMemory is the size up to which uncompressed content is read at once.
 const inMemory = 16 << 20
 
 // loader reads, hashes and compresses contents, several at once.
@@ -285,7 +290,8 @@ type loader struct {
 
 func newLoader(o Options) (*loader, error) {
 	l := &loader{workers: max(1, o.Workers)}
-	// One goroutine a block would be on top of the workers; more than 8 MiB of window the format does not allow.
+	// One goroutine for each block would be in addition to the workers; the format does not allow a window of
+	// more than 8 MiB.
 	opts := []zstd.EOption{zstd.WithEncoderConcurrency(l.workers), zstd.WithWindowSize(8 << 20), zstd.WithEncoderCRC(false)}
 	switch d := o.Dictionary; {
 	case len(d) >= 4 && le.Uint32(d) == 0xec30a437:
@@ -299,17 +305,17 @@ func newLoader(o Options) (*loader, error) {
 }
 
 // each calls f with the stored bytes of each item, in order, and large for those that are too large for it. The
-// bytes are f's until it returns.
+// bytes are valid until f returns.
 func (l *loader) each(jobs []*item, f func(it *item, b []byte, crc uint32) error, large func(*item) error) error {
 	type result struct {
 		b   []byte
-		buf *[]byte // to be used again
+		buf *[]byte // for reuse
 		crc uint32
 		err error
 	}
 	results := make([]chan result, len(jobs))
 	next, stop := make(chan int), make(chan struct{})
-	ahead := make(chan struct{}, 2*l.workers) // bounds what is in memory
+	ahead := make(chan struct{}, 2*l.workers) // limits the memory
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(stop)
@@ -360,7 +366,7 @@ func (l *loader) each(jobs []*item, f func(it *item, b []byte, crc uint32) error
 
 func isLarge(it *item) bool { return it.codec == kilnrt.None && it.Size > inMemory }
 
-// load gives the stored bytes of an item, and the buffer they are in, if it can be used again.
+// load returns the stored bytes of an item, and their buffer if it can be reused.
 func (l *loader) load(it *item) ([]byte, *[]byte, error) {
 	if it.stored != nil {
 		b, err := it.stored.Raw()
@@ -378,7 +384,7 @@ func (l *loader) load(it *item) ([]byte, *[]byte, error) {
 	return b, nil, nil
 }
 
-// read gives the content of an item, held to its size and hash.
+// read returns the content of an item, and checks size and hash.
 func (l *loader) read(it *item) ([]byte, *[]byte, error) {
 	r, err := it.Open()
 	if err != nil {
@@ -392,7 +398,7 @@ func (l *loader) read(it *item) ([]byte, *[]byte, error) {
 	if int64(cap(*buf)) < it.Size+1 {
 		*buf = make([]byte, it.Size+1)
 	}
-	b := (*buf)[:it.Size+1] // one more, to see that nothing follows
+	b := (*buf)[:it.Size+1] // one more, to notice additional bytes
 	n, err := io.ReadFull(r, b)
 	switch {
 	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:

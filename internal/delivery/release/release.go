@@ -1,10 +1,10 @@
-// Package release is what a release held: a text file, small beside the parcels, that a team commits with each release, and what is other
-// since. docs/formats/release.md specifies the file.
+// Package release has the contents of a release: a text file, small compared to the parcels, that a team commits with
+// each release, and the changes since. docs/formats/release.md specifies the file.
 //
 // The rules:
-//   - A manifest is a function of the parcels alone, and the same for parcels that hold the same in another order.
-//   - A resource is the same one as long as its asset's UUID and its sub id are; so a rename is no removal.
-//   - It tells how large a patch is at most, never how large it is: that is known when the patch is made, of both parcels.
+//   - A manifest depends only on the parcels, and is the same for parcels with the same contents in another order.
+//   - A resource is identified by its asset's UUID and its sub id; so a rename is not a removal.
+//   - It gives the maximum size of a patch, not its size, which is known when the patch is made from both parcels.
 package release
 
 import (
@@ -24,28 +24,29 @@ type Manifest struct {
 	Parcels []Parcel // by platform and name
 }
 
-// Parcel is one of its parcels.
+// Parcel is a parcel of a release.
 type Parcel struct {
 	Platform, Name string
 	Size           int64    // of the file, bytes
-	Digest         [32]byte // of what it holds
+	Digest         [32]byte // of its contents
 	Resources      []Resource
 }
 
-// Resource is one in a parcel.
+// Resource is a resource in a parcel.
 type Resource struct {
 	Name   string
 	UUID   [16]byte
 	SubID  uint32
 	Size   int64 // of the content, bytes
-	Stored int64 // in the file
+	Stored int64 // size in the file
 	Hash   Hash
 }
 
-// Hash is the first half of a content's BLAKE3: of 2^24 contents two have the same with a probability of 2^-81.
+// Hash is the first half of a content's BLAKE3: the probability that two of 2^24 contents have the same is
+// 2^-81.
 type Hash [16]byte
 
-// ReadParcel takes down what a parcel's file holds.
+// ReadParcel returns the contents of a parcel's file.
 func ReadParcel(platform, name, file string) (Parcel, error) {
 	p, err := kilnrt.Open(file)
 	if err != nil {
@@ -64,67 +65,68 @@ func ReadParcel(platform, name, file string) (Parcel, error) {
 	return x, nil
 }
 
-// sort puts resources in the order of their names.
+// sort sorts resources by name.
 func (x *Parcel) sort() {
 	slices.SortFunc(x.Resources, func(a, b Resource) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), slices.Compare(a.UUID[:], b.UUID[:]), cmp.Compare(a.SubID, b.SubID))
 	})
 }
 
-// Sort puts parcels in their order.
+// Sort sorts the parcels.
 func (m *Manifest) Sort() { slices.SortFunc(m.Parcels, compareParcels) }
 
 func compareParcels(a, b Parcel) int {
 	return cmp.Or(strings.Compare(a.Platform, b.Platform), strings.Compare(a.Name, b.Name))
 }
 
-// Only leaves out the parcels of other platforms than these; all stay if there are none.
+// Only removes the parcels of other platforms than these; if there are none, all stay.
 func (m *Manifest) Only(platforms []string) {
 	if len(platforms) > 0 {
 		m.Parcels = slices.DeleteFunc(m.Parcels, func(x Parcel) bool { return !slices.Contains(platforms, x.Platform) })
 	}
 }
 
-// usualUUID tells whether a UUID is the one that follows from the asset's id, which a resource's name begins with.
+// usualUUID reports whether a UUID is the one derived from the asset's id, the beginning of a resource's name.
 func usualUUID(name string, id [16]byte) bool { return identity(name) == id }
 
 func identity(name string) [16]byte {
 	if at := strings.LastIndexByte(name, '#'); at > 0 {
 		name = name[:at]
 	}
-	u, _ := uuid.Parse(asset.UUID(name)) // of our own making
+	u, _ := uuid.Parse(asset.UUID(name)) // made by Kiln, so it is valid
 	return u
 }
 
-// What became of a resource or a parcel.
+// The change of a resource or a parcel.
 const (
 	Added   = "added"
 	Removed = "removed"
-	Changed = "changed" // in content; the name may be another as well
-	Renamed = "renamed" // in name alone
+	Changed = "changed" // its content; the name may have changed too
+	Renamed = "renamed" // only its name
 )
 
-// Change is a resource that is other than in an older release.
+// Change is a resource that has changed since an older release.
 type Change struct {
 	Change           string
 	Platform, Parcel string
-	Name, OldName    string // OldName: "" if it is the same, or there was none
+	Name, OldName    string // OldName: "" if it is unchanged, or there was none
 	OldSize, NewSize int64  // of the content, bytes
-	Patch            int64  // what a patch has of it at most, bytes
+	Patch            int64  // its maximum size in a patch, bytes
 }
 
-// Difference is what is other about a parcel.
+// Difference is the changes of a parcel.
 type Difference struct {
 	Platform, Parcel string
-	Change           string // Added, Removed or Changed; "": nothing
-	OldSize, NewSize int64  // bytes of the file, without what is not used any more
-	// Patch is how many bytes a patch has at most: contents that the older parcel has not, and the index. Of a new parcel it is the whole of
-	// it.
+	Change           string // Added, Removed or Changed; "": none
+	OldSize, NewSize int64  // bytes of the file, without unused ones
+	// Patch is the maximum size of a patch, in bytes: contents that the older parcel does not have, and the index. For
+	// a new parcel it is its size.
 	Patch   int64
 	Changes []Change // by name
 }
 
-// Since tells what is other in a newer release: a difference for each parcel of either, by platform and name.
+// Since returns what has changed in a newer release: a difference for each parcel of either, by platform and
+// name.
 func Since(older, newer *Manifest) []Difference {
 	var list []Difference
 	was, now := slices.Clone(older.Parcels), slices.Clone(newer.Parcels)
@@ -150,7 +152,7 @@ func Since(older, newer *Manifest) []Difference {
 	return list
 }
 
-// order tells which of two lists goes on first: negative for the first.
+// order reports which of two lists has the next parcel: negative for the first.
 func order(a, b []Parcel) int {
 	switch {
 	case len(a) == 0:
@@ -161,13 +163,13 @@ func order(a, b []Parcel) int {
 	return compareParcels(a[0], b[0])
 }
 
-// key is what makes a resource the same one.
+// key identifies a resource.
 type key struct {
 	uuid [16]byte
 	sub  uint32
 }
 
-// stored is bytes in a parcel: content compressed in another way is others.
+// stored identifies bytes in a parcel: the same content with other compression has other bytes.
 type stored struct {
 	hash Hash
 	size int64
@@ -226,9 +228,9 @@ func difference(was, now Parcel, change string) Difference {
 	return d
 }
 
-// Total is what is other in all parcels together.
+// Total is the sum of the changes of all parcels.
 type Total struct {
-	Parcels                          int // that are other
+	Parcels                          int // number of changed ones
 	Added, Removed, Changed, Renamed int // resources, once for each parcel
 	Patch                            int64
 }

@@ -43,7 +43,7 @@ func (m *Manifest) Format() []byte {
 	return b.Bytes()
 }
 
-// quoted is a text as the rest of a line: in quotes if it would not come back as it is.
+// quoted is a text as the rest of a line: in quotes if it could not be parsed again otherwise.
 func quoted(s string) string {
 	if strings.ContainsAny(s, "\n\r\x00") || strings.HasPrefix(s, `"`) || strings.TrimSpace(s) != s || !utf8.ValidString(s) {
 		return strconv.Quote(s)
@@ -59,9 +59,9 @@ func unquoted(s string) (string, bool) {
 	return text, err == nil
 }
 
-// Load reads a file. The error says where it is wrong.
+// Load reads a file. The error has the place of the problem.
 func Load(file string) (*Manifest, error) {
-	text, err := disk.ReadText(file, maxSize) // one byte more is an error of parse
+	text, err := disk.ReadText(file, maxSize) // parse reports the additional byte
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func parseResource(s string) (r Resource, ok bool) {
 	return r, err == nil && len(f[0]) == 36
 }
 
-// fromHex reads exactly as many bytes as there is room for.
+// fromHex decodes exactly len(to) bytes.
 func fromHex(to []byte, s string) bool {
 	if len(s) != hex.EncodedLen(len(to)) {
 		return false

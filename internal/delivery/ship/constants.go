@@ -17,13 +17,13 @@ import (
 // ConstantsFolder below the output folder.
 const ConstantsFolder = "gen"
 
-// constants writes the source files for the game's code. A constant belongs to each parcel that needs its resource, on whatever
-// platforms, and wherever the bytes are.
+// constants writes the source files for the game's code. A constant is in each parcel that needs its resource, on any
+// platform, wherever the bytes are.
 func (s *shipment) constants(platforms []Platform, contents [][]manifest.Contents) {
 	if len(s.p.Constants) == 0 {
 		return
 	}
-	if s.o.Only != nil { // what other parcels have may be out of date
+	if s.o.Only != nil { // the contents of other parcels may be out of date
 		for i := range s.p.Constants {
 			if file, ok := s.constantsFile(&s.p.Constants[i]); ok {
 				s.keepFile(file)
@@ -84,7 +84,7 @@ func (s *shipment) constantsFile(c *project.Constants) (string, bool) {
 	return file, err == nil // the language was checked with the project file
 }
 
-// template is the text of a template of the project's own, or "".
+// template is the text of the project's own template, or "".
 func (s *shipment) template(c *project.Constants) (string, bool) {
 	if c.Template == "" {
 		return "", true
@@ -98,7 +98,8 @@ func (s *shipment) template(c *project.Constants) (string, bool) {
 	return string(text), true
 }
 
-// foreign tells whether a file is there that Kiln did not write: neither is it known, nor does it have what the new text begins with.
+// foreign reports whether an existing file was not written by Kiln: it is not in the list of Kiln's files, and does not
+// begin as the new text does.
 func (s *shipment) foreign(file string, text []byte) (bool, error) {
 	if slices.Contains(s.o.Before, file) || strings.HasPrefix(file, s.p.Output+"/") {
 		return false, nil
@@ -117,7 +118,8 @@ func (s *shipment) keepFile(file string) {
 	}
 }
 
-// model is all parcels with all that they need; a project without parcels has one, called as the project.
+// model has all parcels with everything that they need; a project without parcels has one with the
+// project's name.
 func (s *shipment) model(platforms []Platform, contents [][]manifest.Contents) *codegen.Model {
 	parcels := map[string]map[resource]codegen.Resource{}
 	add := func(parcel string, a *Asset, p *Product) {
@@ -140,7 +142,7 @@ func (s *shipment) model(platforms []Platform, contents [][]manifest.Contents) *
 			}
 			continue
 		}
-		if filled == nil { // not of this build, but code is for all platforms
+		if filled == nil { // not in this build, but code is for all platforms
 			filled = s.fill(pl)
 		}
 		for k := range filled {

@@ -11,13 +11,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 )
 
-// Numbers is a kiln.ids, or a kiln.ids.released, as it was read.
+// Numbers is a kiln.ids or a kiln.ids.released, with the text that was read.
 type Numbers struct {
 	*ids.File
 	Text []byte
 }
 
-// ReadNumbers reads one of the two files; one that is not there is empty. merged as in ids.Parse.
+// ReadNumbers reads one of the two files; a missing one is empty. merged is that of ids.Parse.
 func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
 	text, err := disk.ReadText(filepath.Join(dir, name), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +27,7 @@ func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
 	return Numbers{f, text}, err
 }
 
-// Contradictions are what a merge left, in words.
+// Contradictions returns messages about contradictions, for example after a merge.
 func (n Numbers) Contradictions() diag.List {
 	var l diag.List
 	for _, c := range n.Conflicts() {
@@ -42,12 +42,13 @@ func (n Numbers) Contradictions() diag.List {
 	return l
 }
 
-// Same tells whether the file has this text already, or is not there and the text has no numbers.
+// Same reports whether the file has this text already, or does not exist and the text has no
+// numbers.
 func (n Numbers) Same(text []byte) bool {
 	return bytes.Equal(text, n.Text) || len(n.Text) == 0 && bytes.Equal(text, new(ids.File).Format())
 }
 
-// SaveNumbers writes kiln.ids. Who has read it asks Same before.
+// SaveNumbers writes kiln.ids. Call Same first.
 func SaveNumbers(dir string, text []byte) error {
 	if err := disk.Save(filepath.Join(dir, ids.FileName), text); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
@@ -66,7 +67,7 @@ func Stale(read Numbers, changes int) *diag.Message {
 	return m.WithHint("run `kiln ids`, and commit the file")
 }
 
-// assign brings kiln.ids up to date.
+// assign updates kiln.ids.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	var names []ids.Name
 	lost := map[string]bool{}
@@ -84,12 +85,12 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })
 }
 
-// assignNames is ids.Assign with kiln.ids.
+// assignNames is ids.Assign for kiln.ids.
 func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*ids.File, error) {
 	s.reading(ids.FileName)
 	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
 	if err != nil {
-		s.res.Again = before.Text == nil // it is not known what it says; the caller keeps everything
+		s.res.Again = before.Text == nil // its content is not known; the caller keeps everything
 		return nil, err
 	}
 	if l := before.Contradictions(); len(l) > 0 {
@@ -134,7 +135,7 @@ type table struct {
 	assets  map[string]string
 }
 
-// resource names one for the table of numbers.
+// resource is a key of the table of numbers.
 type resource struct{ uuid, product string }
 
 func newTable(f *ids.File) *table {

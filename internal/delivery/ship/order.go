@@ -16,7 +16,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 )
 
-// ReadOrder reads a load order, a file relative to the project folder. The messages are of its lines.
+// ReadOrder reads a load order, a file relative to the project folder. The messages are about its
+// lines.
 func ReadOrder(p *project.Project, output, file string) (*loadorder.List, diag.List, error) {
 	abs := Path(p, output, file)
 	info, err := os.Stat(abs)
@@ -34,10 +35,10 @@ func ReadOrder(p *project.Project, output, file string) (*loadorder.List, diag.L
 	return l, bad, nil
 }
 
-// order is a load order, as it was read.
+// order is a load order that was read.
 type order struct {
 	list *loadorder.List // nil: there is none
-	err  error           // why it is not known
+	err  error           // why it cannot be read
 }
 
 // orderOf reads the order of a parcel, once.
@@ -52,7 +53,7 @@ func (s *shipment) orderOf(of *project.Parcel) *order {
 	var bad diag.List
 	o.list, bad, o.err = ReadOrder(s.p, s.o.Output, of.Order)
 	s.res.Messages = append(s.res.Messages, bad...)
-	if errors.Is(o.err, fs.ErrNotExist) { // it is made after the first build, which gives what games loaded its names
+	if errors.Is(o.err, fs.ErrNotExist) { // it is made after the first build, from which resources get their names
 		o.err = nil
 		s.fail(of.OrderSpan.Warningf(diag.OrderWrong, "there is no file %q", of.Order).WithHint("kiln parcel order --write makes it of what games loaded"))
 	}
@@ -62,7 +63,7 @@ func (s *shipment) orderOf(of *project.Parcel) *order {
 	return o
 }
 
-// sort says which contents come first in a parcel. It is false if what the project says of it cannot be read.
+// sort sets which contents come first in a parcel. It returns false if the order cannot be read.
 func (s *shipment) sort(of *project.Parcel, rs []parcel.Resource, o *parcel.Options) bool {
 	o.First, o.Order = nil, digest.Hash{}
 	if of.Order == "" {
@@ -83,10 +84,11 @@ func (s *shipment) sort(of *project.Parcel, rs []parcel.Resource, o *parcel.Opti
 	return true
 }
 
-// mostGone lines of one order are told of; one run of `kiln parcel order --write` takes all of them out.
+// mostGone is how many lines of one order are reported; one run of `kiln parcel order --write` removes
+// all of them.
 const mostGone = 10
 
-// ordersGone tells of lines of orders that mean nothing.
+// ordersGone warns about lines of orders that mean nothing.
 func (s *shipment) ordersGone(platforms []Platform) {
 	for _, file := range slices.Sorted(maps.Keys(s.orders)) {
 		l := s.orders[file].list
@@ -104,7 +106,7 @@ func (s *shipment) ordersGone(platforms []Platform) {
 	}
 }
 
-// gone are the lines of an order that mean nothing on any platform.
+// gone returns the lines of an order that mean nothing on any platform.
 func gone(l *loadorder.List, platforms []Platform) []loadorder.Line {
 	lost := map[string]bool{}
 	for i := range platforms {

@@ -21,7 +21,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// ResourceName is how a game finds a product by name: the asset's id, and for another than the main product # and its name.
+// ResourceName is the name of a product for games: the asset's id, followed by # and its name unless it is the main
+// product.
 func ResourceName(asset, product string) string {
 	if product == "" {
 		return asset
@@ -29,8 +30,8 @@ func ResourceName(asset, product string) string {
 	return asset + "#" + product
 }
 
-// Declared is the parcel that a project declares of this name, or, of one that was made by splitting, the first of those that it is made
-// for, which says how it is packed; nil if the project has none.
+// Declared returns the declared parcel with this name or, for a parcel made by splitting, the first of those that it is
+// made for, which decides how it is packed; nil if there is none.
 func Declared(p *project.Project, name string) *project.Parcel { return p.Parcel(manifest.First(name)) }
 
 // pack writes the parcels of a platform and the list of them.
@@ -81,7 +82,7 @@ func (s *shipment) writeList(l *List) bool {
 	return s.write(s.listFile(l.Platform), append(data, '\n'))
 }
 
-// oldList is the list of a platform's parcels that is there; empty if it cannot be read.
+// oldList returns the existing list of a platform's parcels; empty if it cannot be read.
 func (s *shipment) oldList(platform string) *List {
 	file := s.listFile(platform)
 	l, err := ReadList(s.abs(file))
@@ -95,7 +96,8 @@ func (s *shipment) oldList(platform string) *List {
 	return &List{}
 }
 
-// keepSplit keeps what split parcels gave up to others before, if one of them stays as it is: it needs these as they were.
+// keepSplit keeps the parcels to which split parcels left content before, if one of the split parcels is not replaced,
+// because it needs them.
 func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *List) {
 	held := slices.ContainsFunc(contents, func(c manifest.Contents) bool {
 		of := s.p.Parcel(c.Name)
@@ -113,7 +115,7 @@ func (s *shipment) keepSplit(pl *Platform, contents []manifest.Contents, list *L
 	}
 }
 
-// lacks tells of a parcel that cannot be made: in one message, for a build in which everything fails would have hundreds.
+// lacks reports an incomplete parcel, in one message, because a build in which everything fails would have hundreds.
 func (s *shipment) lacks(platform string, c *manifest.Contents, of *project.Parcel) bool {
 	if len(c.Lacks) > 0 {
 		l := c.Lacks[0]
@@ -150,14 +152,14 @@ func others(n int) string {
 	return fmt.Sprintf(", and %d others", n)
 }
 
-// left is what is said of parcels that were left as they are, on all platforms of which the same is said.
+// left is a message about parcels that were not replaced, for all platforms on which it is the same.
 type left struct {
 	m         *diag.Message
 	platforms []string
 }
 
-// left tells of a parcel that is left as it is, and gives the message, which names other platforms too if the same was said of them, and
-// the one of this platform alone.
+// left reports a parcel that was not replaced. It returns the message, which names other platforms with the same
+// message too, and the message for this platform alone.
 func (s *shipment) left(platform, parcel string, say func(on string) *diag.Message) (m, alone *diag.Message) {
 	same := parcel + "\n" + say("").String()
 	x := s.saidOf[same]
@@ -171,7 +173,7 @@ func (s *shipment) left(platform, parcel string, say func(on string) *diag.Messa
 	return x.m, say(platform)
 }
 
-// packOne brings one parcel up to date.
+// packOne updates one parcel.
 func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parcel, file string) bool {
 	abs := s.abs(s.file(file))
 	wrong := func(err error) bool {
@@ -202,7 +204,7 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
 		return wrong(err)
 	}
-	if !s.trusted(file) && Verify(abs) != nil { // Update goes by its index alone
+	if !s.trusted(file) && Verify(abs) != nil { // Update trusts its index
 		if err := os.Remove(abs); err != nil {
 			return wrong(err)
 		}
@@ -224,12 +226,12 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 	return true
 }
 
-// trusted tells whether a parcel, by its path below the output folder, is as it was left.
+// trusted reports whether a parcel, by its path below the output folder, is unchanged.
 func (s *shipment) trusted(file string) bool {
 	return s.o.Trusted != nil && s.o.Trusted(s.file(file))
 }
 
-// Verify tells what is wrong with a file, if it is a parcel that is there.
+// Verify returns what is wrong with a file; nil if it does not exist.
 func Verify(abs string) error {
 	if filepath.Ext(abs) != ".parcel" {
 		return nil
@@ -245,7 +247,7 @@ func Verify(abs string) error {
 	return parcel.Verify(p)
 }
 
-// resources are what a parcel is to hold.
+// resources returns the resources for a parcel.
 func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Parcel) []parcel.Resource {
 	one := s.resource(of, s.numbersOn(pl))
 	rs := make([]parcel.Resource, len(c.Products))
@@ -256,7 +258,8 @@ func (s *shipment) resources(pl *Platform, c *manifest.Contents, of *project.Par
 	return rs
 }
 
-// resource makes products resources of a parcel; numbers are those of all products that there are.
+// resource returns a function that turns products into resources of a parcel; numbers are those of
+// all existing products.
 func (s *shipment) resource(of *project.Parcel, numbers map[productKey]uint32) func(a *Asset, p *Product) parcel.Resource {
 	compress := s.compress(of)
 	return func(a *Asset, p *Product) parcel.Resource {
@@ -280,11 +283,11 @@ func (s *shipment) resource(of *project.Parcel, numbers map[productKey]uint32) f
 	}
 }
 
-// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard is 9 bytes and more on top of what
-// it says.
+// leastCompressed is the smallest content that is compressed without a dictionary: a frame of Zstandard adds 9 bytes or
+// more.
 const leastCompressed = 128
 
-// compress tells whether a product is compressed in a parcel.
+// compress reports whether a product is compressed in a parcel.
 func (s *shipment) compress(of *project.Parcel) func(asset string, size int64) bool {
 	stored := s.any(of.Stored)
 	return func(asset string, size int64) bool {
@@ -292,13 +295,14 @@ func (s *shipment) compress(of *project.Parcel) func(asset string, size int64) b
 	}
 }
 
-// productKey names a product as references do.
+// productKey identifies a product as references do.
 type productKey struct {
 	uuid manifest.UUID
 	sub  uint32
 }
 
-// numbersOn are the resource ids of all products of a platform. What is not there has none, though it may have one elsewhere.
+// numbersOn returns the resource ids of all products of a platform. A product that exists only on other platforms has
+// none.
 func (s *shipment) numbersOn(pl *Platform) map[productKey]uint32 {
 	if s.on == pl.Name {
 		return s.byProduct
@@ -320,12 +324,12 @@ func (s *shipment) numbersOf(assets []Asset) map[productKey]uint32 {
 	return numbers
 }
 
-// open opens a content, as often as it is asked to.
+// open returns a function that opens a content, any number of times.
 func (s *shipment) open(h digest.Hash) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return s.o.Open(h) }
 }
 
-// add notes a parcel that is up to date.
+// add records a parcel that is up to date.
 func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *List) bool {
 	x := Parcel{Name: c.Name, Platform: pl.Name, File: file, Needs: c.Needs, Resources: len(c.Products)}
 	for _, at := range c.Products {
@@ -338,7 +342,7 @@ func (s *shipment) add(pl *Platform, c *manifest.Contents, file string, list *Li
 	return s.note(pl, x, list)
 }
 
-// keepParcel notes a parcel that could not be made: the old one, if there is one. A warning says so if that is damaged.
+// keepParcel records a parcel that could not be packed: the old one, if there is one. It warns if that is damaged.
 func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool {
 	var e ListEntry
 	for _, old := range s.oldList(pl.Name).Parcels {
@@ -354,7 +358,7 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 				WithHint("do not ship it; fix why it was not packed, and build again")
 			p, err := kilnrt.Open(s.abs(s.file(file)))
 			if err != nil {
-				return false // it is not known what it holds
+				return false // its contents are not known
 			}
 			p.Close()
 		}
@@ -378,8 +382,8 @@ func (s *shipment) keepParcel(pl *Platform, name, file string, list *List) bool 
 	return true
 }
 
-// note adds a parcel that is there to what there is. If it is not known what it holds, it says so itself. One that cannot be read is told
-// of; it is false then, and if there is none.
+// note adds an existing parcel to the result, and reads its contents if they are not known. It returns false if there
+// is none, or if it cannot be read, which it reports.
 func (s *shipment) note(pl *Platform, x Parcel, list *List) bool {
 	p, err := kilnrt.Open(s.abs(s.file(x.File)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -444,7 +448,7 @@ func (s *shipment) damage(file string, err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(cause(err).Error(), s.abs(s.file(file))+": "), "kilnrt: ")
 }
 
-// holds are the products of a platform that a parcel has.
+// holds returns the products of a platform that a parcel contains.
 func holds(pl *Platform, p *kilnrt.Parcel) []Place {
 	ids := make(map[manifest.UUID]string, len(pl.Assets))
 	for i := range pl.Assets {
@@ -459,7 +463,7 @@ func holds(pl *Platform, p *kilnrt.Parcel) []Place {
 	return list
 }
 
-// weigh holds a parcel to its budget.
+// weigh compares the size of a parcel with its budget.
 func (s *shipment) weigh(platform string, of *project.Parcel, size int64) {
 	if of.Budget == 0 || size <= of.Budget {
 		return

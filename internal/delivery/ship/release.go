@@ -7,8 +7,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/release"
 )
 
-// Released takes down the parcels of some platforms as they are in an output folder: what the next release would hold. The error is
-// fs.ErrNotExist if those of a platform were not built yet.
+// Released returns the manifest of the parcels of some platforms in an output folder: the contents of the next release.
+// The error is fs.ErrNotExist if those of a platform were not built yet.
 func Released(p *project.Project, output string, platforms []string) (*release.Manifest, error) {
 	m := &release.Manifest{}
 	for _, name := range platforms {

@@ -1,10 +1,10 @@
-// Package ship brings what a game takes from a project up to date with the products of a build: resource ids in kiln.ids, parcels, and
-// constants for the game's code.
+// Package ship updates what games take from a project to match the products of a build: resource ids in kiln.ids,
+// parcels, and constants for the game's code.
 //
 // The rules:
-//   - All of it follows from the project file, kiln.ids and the products; never from what was there before.
-//   - A parcel that cannot be made is told of, and the one that is there stays.
-//   - Each file is whole or as it was.
+//   - Everything is derived from the project file, kiln.ids and the products; never from existing output.
+//   - A parcel that cannot be packed is reported, and the existing one stays.
+//   - Each file is complete or unchanged.
 package ship
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Product is one that an asset has on a platform.
+// Product is a product of an asset on a platform.
 type Product struct {
 	SubID      uint32
 	Name, Type string
@@ -43,8 +43,8 @@ type Product struct {
 // Asset is an asset on a platform.
 type Asset struct {
 	ID, UUID string
-	Lost     string // why products of it cannot be had: "failed"; "": they all are here
-	Fails    bool   // it cannot be built now; products that stand for it are others than its source may make
+	Lost     string // why its products are not available: "failed"; "": they are
+	Fails    bool   // it cannot be built now; its source may make other products than these
 	Follows  bool   // see manifest.Asset
 	Products []Product
 	Meta     map[string][]string // what rules say of it
@@ -55,48 +55,52 @@ type Asset struct {
 // Platform is the assets of a platform, in the order of their ids.
 type Platform struct {
 	Name    string
-	Decided bool // all of it is as a build left it just now; else only its numbers and names count
+	Decided bool // everything in it is of the current build; otherwise only its numbers and names count
 	Assets  []Asset
 }
 
-// Options say how.
+// Options are the options of Update.
 type Options struct {
-	Output  string                                    // the output folder, absolute
-	Match   func(pattern string) func(id string) bool // what a parcel's pattern means
-	Open    func(digest.Hash) (io.ReadCloser, error)  // content of products
-	Trusted func(file string) bool                    // whether a parcel, by its path relative to the project folder, is as it was left; nil: none is
-	Before  []string                                  // files that were made before, as in Result
-	Settled func(file string)                         // told of each file that is as it should be from now on, relative to the project folder; nil: nobody is
-	Reading func(file string)                         // told of each file that decides what is made, there or not, relative to the project folder, before it is read; nil: nobody is
-	Wrote   func(file string)                         // called for each file that is written, by its path relative to the project folder; may be nil
-	Stopped func() bool                               // whether to end, which Open fails for, too; nil: never
-	Locked  bool                                      // kiln.ids may not change
-	Compact bool                                      // leave no waste in parcels
-	Only    []*project.Parcel                         // the parcels to pack; others, and constants, stay as they are. nil: all
+	Output string                                    // the output folder, absolute
+	Match  func(pattern string) func(id string) bool // returns what a parcel's pattern means
+	Open   func(digest.Hash) (io.ReadCloser, error)  // opens the content of products
+	// Reports whether a parcel, by its path relative to the project folder, is unchanged; nil: none is.
+	Trusted func(file string) bool
+	Before  []string // files made before, as in Result
+	// Called for each file that is correct from now on, relative to the project folder; may be nil.
+	Settled func(file string)
+	// Called before each file is read that decides what is made, existing or not, relative to the project folder;
+	// may be nil.
+	Reading func(file string)
+	Wrote   func(file string) // called for each file that is written, by its path relative to the project folder; may be nil
+	Stopped func() bool       // reports whether to stop, for which Open fails too; nil: never
+	Locked  bool              // fail if kiln.ids would change
+	Compact bool              // leave no waste in parcels
+	Only    []*project.Parcel // the parcels to pack; others, and constants, are not changed. nil: all
 	Workers int
 }
 
-// Result is what there is now.
+// Result is the result of Update.
 type Result struct {
 	Parcels  []Parcel
-	Made     []string  // files that are Kiln's, relative to the project folder, sorted; of those that Options.Settled was not told of it is not known whether they are as they should be
+	Made     []string  // Kiln's files, relative to the project folder, sorted; those not passed to Options.Settled may be wrong
 	Messages diag.List // what could not be made, and why
-	Lacks    []Lack    // why, for those of them which say that a parcel lacks something
-	Left     []string  // parcels that stay as they are, below the output folder
-	Notes    diag.List // what may be mended some day; the next build need not tell it again
-	Again    bool      // some of that may pass by itself: the next build is to try again although nothing changed
-	Stopped  bool      // it was ended before all was made
+	Lacks    []Lack    // the reasons for those that report an incomplete parcel
+	Left     []string  // parcels that were not replaced, below the output folder
+	Notes    diag.List // messages that the next build need not repeat
+	Again    bool      // a problem may pass by itself: the next build must try again although nothing changed
+	Stopped  bool      // it was stopped before everything was made
 }
 
-// Lack is why a parcel was not made.
+// Lack is why a parcel was not packed.
 type Lack struct {
-	Message  *diag.Message `json:"-"` // in Result.Messages; one for all platforms on which it is the same
-	Alone    *diag.Message // of this platform alone
+	Message  *diag.Message `json:"-"` // in Result.Messages; one for all platforms with the same message
+	Alone    *diag.Message // for this platform alone
 	Platform string
-	Assets   []string // ids, from one that the parcel names to the one that cannot be had
+	Assets   []string // ids, from one that the parcel names to the unavailable one
 }
 
-// Parcel is one that was made, or left as it is.
+// Parcel is a parcel that was packed or kept.
 type Parcel struct {
 	Name, Platform string
 	File           string   // below the output folder; "" if there is none
@@ -106,7 +110,7 @@ type Parcel struct {
 	Size           int64
 	Digest         digest.Hash
 
-	Added, Removed []Place // of Touch: what of Products changed; Products is nil then
+	Added, Removed []Place // set by Touch instead of Products: the changes
 
 	placeholders []string // ListEntry.Placeholders
 }
@@ -117,26 +121,26 @@ type Place struct {
 	SubID uint32
 }
 
-// Wanted tells whether a project has anything to ship.
+// Wanted reports whether a project has anything to ship.
 func Wanted(p *project.Project) bool { return len(p.Parcels) > 0 || len(p.Constants) > 0 }
 
-// shipment is one run.
+// shipment is the state of one Update.
 type shipment struct {
 	p       *project.Project
 	o       Options
 	numbers numbering
 	res     Result
-	orders  map[string]*order // by file, as far as they were wanted
-	saidOf  map[string]*left  // by what they say
-	unsure  bool              // something kept us from seeing which files are wanted
+	orders  map[string]*order // by file, if they were needed
+	saidOf  map[string]*left  // by their text
+	unsure  bool              // it is not known which files are needed
 
-	read map[string]bool // files that Options.Reading was told of
+	read map[string]bool // files passed to Options.Reading
 
-	on        string // the platform that byProduct is of
+	on        string // the platform of byProduct
 	byProduct map[productKey]uint32
 }
 
-// Update brings everything up to date. What cannot be made is told of in the messages, and what is there of it stays.
+// Update updates everything. Messages report what cannot be made; the existing files for that stay.
 func Update(p *project.Project, platforms []Platform, o Options) *Result {
 	s := &shipment{p: p, o: o, orders: map[string]*order{}, saidOf: map[string]*left{}, read: map[string]bool{}, unsure: o.Only != nil}
 	s.work(platforms)
@@ -148,7 +152,7 @@ func Update(p *project.Project, platforms []Platform, o Options) *Result {
 
 func (s *shipment) work(platforms []Platform) {
 	if !Wanted(s.p) {
-		return // what was made before goes; kiln.ids is nobody's but people's then
+		return // what was made before is removed; kiln.ids then belongs to the users
 	}
 	file, err := s.assign(platforms)
 	if err != nil {
@@ -173,7 +177,7 @@ func (s *shipment) work(platforms []Platform) {
 	s.ordersGone(platforms)
 }
 
-// stopped tells whether to end.
+// stopped reports whether to stop.
 func (s *shipment) stopped() bool {
 	if s.o.Stopped != nil && s.o.Stopped() {
 		s.res.Stopped, s.res.Again, s.unsure = true, true, true
@@ -181,7 +185,7 @@ func (s *shipment) stopped() bool {
 	return s.res.Stopped
 }
 
-// fill says what goes into the parcels of a platform.
+// fill decides what goes into the parcels of a platform.
 func (s *shipment) fill(pl *Platform) []manifest.Contents {
 	var parcels []manifest.Parcel
 	for _, x := range s.parcelsOn(pl.Name) {
@@ -190,7 +194,7 @@ func (s *shipment) fill(pl *Platform) []manifest.Contents {
 	return manifest.Make(parcels, manifestAssets(pl.Assets))
 }
 
-// manifestAssets are assets in the words of package manifest.
+// manifestAssets converts assets for package manifest.
 func manifestAssets(all []Asset) []manifest.Asset {
 	assets := make([]manifest.Asset, len(all))
 	for i := range all {
@@ -209,11 +213,11 @@ func manifestAssets(all []Asset) []manifest.Asset {
 }
 
 func parseUUID(s string) manifest.UUID {
-	u, _ := uuid.Parse(s) // of our own making
+	u, _ := uuid.Parse(s) // made by Kiln, so it is valid
 	return manifest.UUID(u)
 }
 
-// parcelsOn are the declared parcels of a platform.
+// parcelsOn returns the declared parcels of a platform.
 func (s *shipment) parcelsOn(platform string) []*project.Parcel {
 	var list []*project.Parcel
 	for i := range s.p.Parcels {
@@ -224,7 +228,7 @@ func (s *shipment) parcelsOn(platform string) []*project.Parcel {
 	return list
 }
 
-// any matches what any of the patterns does.
+// any returns a function that reports whether one of the patterns matches.
 func (s *shipment) any(patterns []project.Pattern) func(id string) bool {
 	var matches []func(string) bool
 	for _, p := range patterns {
@@ -252,7 +256,7 @@ func Path(p *project.Project, output, file string) string {
 // Folder of the parcels of a platform, below the output folder.
 func Folder(platform string) string { return "parcels/" + platform }
 
-// keep keeps what was made of a platform before.
+// keep keeps the existing files of a platform.
 func (s *shipment) keep(pl *Platform) {
 	for _, f := range s.o.Before {
 		if strings.HasPrefix(f, s.file(Folder(pl.Name))+"/") {
@@ -262,7 +266,7 @@ func (s *shipment) keep(pl *Platform) {
 	s.noteOld(pl)
 }
 
-// noteOld notes the parcels that a build before made.
+// noteOld records the parcels of an earlier build.
 func (s *shipment) noteOld(pl *Platform) {
 	for _, e := range s.oldList(pl.Name).Parcels {
 		s.note(pl, Parcel{Name: e.Name, Platform: pl.Name, File: Folder(pl.Name) + "/" + e.File, Needs: e.Needs}, &List{})
@@ -277,7 +281,7 @@ func (s *shipment) keepAll(platforms []Platform) {
 	}
 }
 
-// removeStale removes what was made before and is not wanted any more.
+// removeStale removes files that were made before and are no longer needed.
 func (s *shipment) removeStale() {
 	for _, f := range s.o.Before {
 		if slices.Contains(s.res.Made, f) {
@@ -309,13 +313,13 @@ func Remove(abs, output string) error {
 	return err
 }
 
-// made notes a file that is Kiln's and as it should be.
+// made records a correct file of Kiln's.
 func (s *shipment) made(file string) {
 	s.res.Made = append(s.res.Made, file)
 	s.settled(file)
 }
 
-// settled tells that a file is as it should be, at once: what is changed in it while others are made is not Kiln's.
+// settled reports at once that a file is correct, because a change of it while others are made is not Kiln's.
 func (s *shipment) settled(file string) {
 	if s.o.Settled != nil {
 		s.o.Settled(file)
@@ -324,7 +328,7 @@ func (s *shipment) settled(file string) {
 
 func (s *shipment) fail(m *diag.Message) { s.res.Messages = append(s.res.Messages, m) }
 
-// failNow reports what may differ the next time. Which files are wanted may depend on it.
+// failNow reports a problem that may pass. Which files are needed may depend on it.
 func (s *shipment) failNow(m *diag.Message) {
 	s.fail(m)
 	s.res.Again, s.unsure = true, true
@@ -339,7 +343,7 @@ func (s *shipment) failDamaged(file, format string, args ...any) *diag.Message {
 	return m
 }
 
-// failRead tells of a file that could not be read. One that is there may be readable the next time.
+// failRead reports a file that could not be read. If it exists, it may be readable the next time.
 func (s *shipment) failRead(m *diag.Message, err error) {
 	s.fail(m)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -347,7 +351,7 @@ func (s *shipment) failRead(m *diag.Message, err error) {
 	}
 }
 
-// reading tells that a file is about to be read that decides what is made.
+// reading is called before a file is read that decides what is made.
 func (s *shipment) reading(file string) {
 	if !s.read[file] && s.o.Reading != nil {
 		s.read[file] = true

@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// maxOutput is how much of a program's output is kept, in bytes: half from its
-// beginning, where the first error is, and half from its end, where the sum is.
+// maxOutput is how much of a program's output is kept, in bytes: half from its beginning, where the
+// first error is, and half from its end, where the summary is.
 const maxOutput = 64 << 10
 
 // text keeps the head and the tail of what is written to it.
 type text struct {
 	head, tail []byte
-	next       int // where in tail the next byte goes, once tail is full
+	next       int // position in tail of the next byte, once tail is full
 	dropped    int64
 }
 
@@ -36,7 +36,7 @@ func (t *text) write(p []byte) {
 	}
 }
 
-// String is what was kept, fit to be shown: valid UTF-8 without control sequences.
+// String returns what was kept, safe for display: valid UTF-8 without control sequences.
 func (t *text) String() string {
 	head := string(t.head)
 	tail := string(t.tail[t.next:]) + string(t.tail[:t.next])
@@ -46,7 +46,7 @@ func (t *text) String() string {
 	return printable(head + tail)
 }
 
-// printable removes what would act on a terminal: escape sequences and control characters.
+// printable removes escape sequences and control characters, which a terminal would interpret.
 func printable(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	var b strings.Builder
@@ -68,7 +68,7 @@ func printable(s string) string {
 		}
 		b.WriteString(strings.Map(func(r rune) rune {
 			switch {
-			case r == '\r': // progress lines: each over the last
+			case r == '\r': // progress lines: each replaces the last
 				return '\n'
 			case r == '\n' || r == '\t' || !unicode.IsControl(r):
 				return r
@@ -80,17 +80,17 @@ func printable(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// capture holds a program's output: both streams as they came, and standard error alone.
+// capture holds a program's output: both streams in order of arrival, and standard error alone.
 type capture struct {
 	mu          sync.Mutex
 	all, stderr text
 
-	kept    bool   // all of standard output is wanted
-	output  []byte // that
-	dropped bool   // it was more than maxStdout
+	kept    bool   // keep all of standard output
+	output  []byte // all of standard output
+	dropped bool   // it was larger than maxStdout
 }
 
-// keep has all of standard output kept, if that is not too much; whole gives it, once the program has ended.
+// keep makes capture keep all of standard output, unless that is too much; whole returns it after the program has ended.
 func (c *capture) keep() { c.kept = true }
 
 func (c *capture) whole() (data []byte, ok bool) {

@@ -1,26 +1,29 @@
-// Package command makes a processor of an external program: a template for its
-// command line, declared in the project file.
+// Package command turns an external program into a processor: the project file declares it with a template for the
+// command line.
 //
-// The program runs without a shell. What it reads becomes known in one of three ways:
+// The program runs without a shell. The files that it reads are found in one of three ways:
 //
-//   - Declared: it runs in an input view of its own, a folder with the asset's file and the files that the job's inputs match, each at its
-//     path below the source roots, and nothing else. All of them are recorded with their content, and so is the listing behind each
-//     glob, whether the program read them or not: they must be opened to be laid out for a program that has not run yet.
-//     A depfile never narrows that. It can only show what was read and not recorded, and that fails the job.
-//   - Traced: it runs in a view of links to the source files as they are, and each file that it looks at is recorded afterwards, those
-//     that it did not find included, its own libraries too.
-//   - Depfile: the same, with what the program itself tells.
+//   - Declared: it runs in an input view, a folder with only the asset's file and the files that the job's inputs
+//     match, each at its path below the source roots. All of them are recorded with their content, and so is the
+//     listing of each glob, whether the program reads them or not, because they must be opened to be laid out before
+//     it runs. A depfile never reduces that. It can only show that a file was read and not recorded, and that fails
+//     the job.
+//   - Traced: it runs in a view of links to the source files, and each file that it accesses is recorded afterwards,
+//     including those that it did not find, and its own libraries.
+//   - Depfile: the same, with the list that the program itself writes.
 //
-// What is recorded afterwards is compared with how it was when the program saw it. If it changed, the job fails, and is tried again.
+// What is recorded afterwards is compared with its state when the program read it. If it changed, the job fails, and is
+// tried again.
 //
-// Products of other assets that the job needs by hand lie beside the view, in a folder of their own.
+// Products of other assets that the job needs by hand are beside the view, in a folder of their own.
 //
-// A job of another processor runs a program in the same way, by [Programs]: the same view, box, environment and record.
+// A job of another processor runs a program in the same way, by [Programs]: the same view, sandbox, environment and
+// record.
 //
-// The program's paths are relative, its environment is fixed but for the variables
-// that are declared, and copies have a fixed time, so that its output has no way to
-// depend on the machine, the user or the day. On Linux it runs in a box (package seal): it writes nowhere but into its scratch
-// folder, and talks to no other machine. Elsewhere that is a matter of honest programs.
+// The program's paths are relative, its environment is fixed except for the variables that are declared, and copies
+// have a fixed time, so that its output cannot depend on the machine, the user or the day. On Linux it runs in a
+// sandbox (package seal): it can write only to its scratch folder, and cannot use the network. Other systems do not
+// enforce that.
 package command
 
 import (
@@ -40,79 +43,76 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// DefaultTimeout is how long a program may run if Config says nothing. It is there
-// to end a program that waits for somebody, not to hurry one that works.
+// DefaultTimeout is how long a program may run by default. It ends a program that waits for input, and does not limit one that works.
 const DefaultTimeout = 10 * time.Minute
 
-// runner is part of every fingerprint. It is raised when this package gives a program
-// other surroundings than before: another environment, another layout of its folders.
+// runner is part of every fingerprint. It is raised when this package changes the surroundings of
+// programs: the environment, or the layout of folders.
 const runner = "2"
 
 // Config declares a processor that runs a program.
 type Config struct {
-	// Name is how rules call it; it is the type of the main product as well.
+	// Name is the name in rules, and the type of the main product.
 	Name string
 
-	// Summary is one line for people; empty is "runs" and the program.
+	// Summary is one line for display; empty is "runs" and the program.
 	Summary string
 
-	// Version is raised by hand when the output would change and nothing that is recorded does; 0 is 1.
+	// Version is raised by hand when the output changes although nothing recorded does; 0 is 1.
 	Version int
 
 	// Command is the program and its arguments, as templates: see docs/commands.md. The
 	// program is a name on PATH or a path relative to the project, without placeholders.
 	Command []string
 
-	// Extensions it is the default processor for, lower case with the dot.
+	// Extensions for which it is the default processor, lower case with the dot.
 	Extensions []string
 
-	// Folder says that its assets are folders: {in} is the folder, and the view has all files
-	// below it.
+	// Folder means that its assets are folders: {in} is the folder, and the view has all files below it.
 	Folder bool
 
-	// Memory that one run needs at most, in bytes; 0 if not known.
+	// Memory that one run needs at most, in bytes; 0: not known.
 	Memory int64
 
-	// Output is the extension of the main product, with the dot; empty keeps the
-	// source's own name.
+	// Output is the extension of the main product, with the dot; empty keeps the source's own name.
 	Output string
 
 	// Outputs are the extensions of further products by name; the name is the type as well.
 	Outputs map[string]string
 
-	// Reads says how what the program reads becomes known.
+	// Reads is how the files are found that the program reads.
 	Reads Reads
 
-	// Network lets the program talk to other machines.
+	// Network allows the program to use the network.
 	Network bool
 
 	// Timeout of one run; 0 is DefaultTimeout.
 	Timeout time.Duration
 
-	// Env names the variables that are passed on and recorded.
+	// Env names the variables that are passed to the program and recorded.
 	Env []string
 
-	// Settings that rules may give, in the order they are shown.
+	// Settings for rules, in the order of display.
 	Settings []Setting
 
 	Kiln
 }
 
-// Kiln is what Kiln itself has in the project.
+// Kiln has the files of Kiln itself in the project.
 type Kiln struct {
-	// Built and State are the folders where Kiln puts products, the first of them now, and what it remembers: absolute, and under all names
-	// that they have. Shipped are the files beside them that Kiln writes once the jobs of a build are done: resource ids and constants. No
-	// program may read there, for when that would be is left to chance. They are no part of the fingerprint.
+	// Built and State are the folders for products, the current one first, and for Kiln's state: absolute, under all their names. Shipped
+	// are the files elsewhere that Kiln writes after the jobs of a build: resource ids and constants. Programs must not read any of these,
+	// because their content at that time is undefined. They are not part of the fingerprint.
 	Built, State, Shipped []string
 }
 
-// Reads says how what a program reads becomes known.
+// Reads is how the files are found that a program reads.
 type Reads string
 
 const (
-	Declared Reads = ""        // by the job's inputs: it is given these files and no others
+	Declared Reads = ""        // by the job's inputs: it gets only these files
 	Traced   Reads = "traced"  // by watching it; on Linux only
-	Depfile  Reads = "depfile" // by what it writes into {dep}
+	Depfile  Reads = "depfile" // from what it writes to {dep}
 )
 
 // Setting is one setting of the processor.
@@ -120,19 +120,19 @@ type Setting struct {
 	// Name is lower case letters, digits and underscores.
 	Name string
 
-	// Default gives the type too: bool, int, int64, float64, string or a slice of
-	// those; a []any needs elements of one kind, and is one of strings if it is empty.
+	// Default also gives the type: bool, int, int64, float64, string or a slice of those; a []any
+	// needs elements of one type, and is a list of strings if it is empty.
 	Default any
 
 	Doc string
 }
 
-// ConfigError says what is wrong with a Config.
+// ConfigError is an error in a Config.
 type ConfigError struct {
 	// Key of the declaration: "command", "outputs.reflection", "settings.level".
 	Key string
 
-	// Index of the element if the key's value is a list; -1 if it is about the whole.
+	// Index of the element if the key's value is a list; -1: the whole value.
 	Index int
 
 	Code diag.Code
@@ -149,7 +149,7 @@ func (e *ConfigError) Error() string {
 
 // New makes the processor. Its error is one or several *ConfigError, joined.
 func New(c Config) (processor.Processor, error) {
-	p := &proc{config: c, timeout: c.Timeout, frames: &frames{rest: idleSeat}, machine: &machine{}}
+	p := &proc{config: c, timeout: c.Timeout, frames: &frames{rest: idleSandbox}, machine: &machine{}}
 	if p.timeout == 0 {
 		p.timeout = DefaultTimeout
 	}
@@ -168,8 +168,8 @@ func New(c Config) (processor.Processor, error) {
 	return p, nil
 }
 
-// Fingerprint is everything in the declaration that a run depends on and that is in no
-// other part of a job's key: the template, the outputs and the names of variables. Not the timeout: it changes no output.
+// Fingerprint is everything in the declaration that a run depends on and that is not in another part of a job's key:
+// the template, the outputs and the names of variables. The timeout is not included, because it changes no output.
 func (c Config) Fingerprint() string {
 	b := digest.Build("command").Str("runner", runner)
 	for _, s := range c.Command {
@@ -198,16 +198,16 @@ type proc struct {
 	frames   *frames
 	*machine
 
-	run *processor.Command // what a job of another processor has run: see Programs; nil: a processor's command
+	run *processor.Command // the command of a job of another processor: see Programs; nil: this processor's own
 }
 
-// machine is what is known of this machine from run to run.
+// machine is what is remembered about this machine between runs.
 type machine struct {
 	linked linked
-	own    atomic.Int64 // what Kiln itself had at most when it was last looked, in bytes
+	own    atomic.Int64 // Kiln's own peak memory when it was last measured, in bytes
 }
 
-// Runs tells whether a processor runs a program, which New made.
+// Runs reports whether a processor was made by New, and so runs a program.
 func Runs(p processor.Processor) bool {
 	_, ok := p.(*proc)
 	return ok
@@ -245,7 +245,7 @@ var (
 	validEnv       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^=\x00]+$`) })
 )
 
-// check looks at everything but the template and the settings.
+// check checks everything except the template and the settings.
 func check(c Config) (errs []error) {
 	bad := func(key string, index int, hint, format string, args ...any) {
 		errs = append(errs, &ConfigError{key, index, diag.CommandConfig, fmt.Sprintf(format, args...), hint})

@@ -2,6 +2,6 @@ package command
 
 import "syscall"
 
-// dieWithParent has the kernel end the program when the thread that started it ends, and
-// so when Kiln does, even by SIGKILL. The thread is kept for as long: see run.
+// dieWithParent makes the kernel end the program when the thread that started it ends, and so when
+// Kiln does, even by SIGKILL. The thread must live that long: see run.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

@@ -18,17 +18,17 @@ import (
 // maxDepfile is the largest depfile that is read, in bytes: some 100,000 paths.
 const maxDepfile = 16 << 20
 
-// parseDepfile lists the prerequisites that a depfile names, each once, in order. The
-// grammar is the part of make's that compilers write:
+// parseDepfile returns the prerequisites in a depfile, each once, in order. The grammar is the part of
+// make's that compilers write:
 //
 //	depfile = { [ rule ] newline }
 //	rule    = word { space word } ":" { space word }
 //
-// A colon ends the targets where a space, a line's end or nothing follows: `C:\a` has none.
-// In a word, `\ ` is a space, `\#` a `#`, `\:` a `:`, `$$` a `$`; 2n backslashes before a
-// space or `#` are n backslashes and the word's end, 2n+1 are n of them and the character
-// itself; any other backslash is a backslash, as Windows paths need it. A backslash at the end of a line
-// joins the next one to it. A line that starts with `#` is a comment.
+// A colon ends the targets if a space, the end of the line or nothing follows: `C:\a` has none. In a
+// word, `\ ` is a space, `\#` a `#`, `\:` a `:`, `$$` a `$`; 2n backslashes before a space or `#` are n
+// backslashes and the word's end, 2n+1 are n of them and the character itself; any other backslash is a
+// backslash, as Windows paths need it. A backslash at the end of a line joins the next one to it. A line
+// that starts with `#` is a comment.
 func parseDepfile(data []byte) ([]string, error) {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return nil, errors.New("it holds a zero byte")
@@ -45,7 +45,7 @@ func parseDepfile(data []byte) ([]string, error) {
 			return nil, fmt.Errorf("line %d has no `target: prerequisite`", line)
 		}
 		for _, w := range words[max(colon, 0):] {
-			if w != "|" && !seen[w] { // a lone bar stands before prerequisites that matter less
+			if w != "|" && !seen[w] { // a single bar precedes order-only prerequisites
 				seen[w] = true
 				found = append(found, w)
 			}
@@ -55,8 +55,8 @@ func parseDepfile(data []byte) ([]string, error) {
 	return found, nil
 }
 
-// depfileRule reads one rule: its words, how many of them are targets (-1 if there is no
-// colon), what follows it, and how many lines it took.
+// depfileRule parses one rule: its words, how many of them are targets (-1 if there is no colon),
+// what follows it, and its number of lines.
 func depfileRule(s string) (words []string, colon int, rest string, lines int) {
 	colon = -1
 	if strings.HasPrefix(s, "#") {
@@ -148,8 +148,8 @@ func backslashes(b *strings.Builder, s string) (rest string) {
 	return rest
 }
 
-// takeDepfile reads the depfile, if there is to be one. Where inputs are declared it fails if the program read source files that
-// are not among them; else, unless the program was traced, what it read is recorded.
+// takeDepfile reads the depfile, if one is expected. With declared inputs it fails if the program read source files
+// that are not among them; otherwise, unless the program was traced, the listed files are recorded.
 func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	if !uses(p.args, "dep") || p.config.Reads == Traced {
 		return nil
@@ -157,7 +157,7 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	read, err := p.readDepfile(r.v)
 	switch {
 	case err != nil && p.config.Reads == Depfile:
-		return moment(errors.Join(err, r.see(nil))) // what it read is not known: another try may go well
+		return moment(errors.Join(err, r.see(nil))) // it is not known what it read: another try may succeed
 	case err != nil:
 		return err
 	case p.config.Reads == Depfile:
@@ -178,8 +178,8 @@ func (p *proc) takeDepfile(r *reads, tools map[string]string) error {
 	return r.system(read)
 }
 
-// recordFailed records what a program that failed says that it read: its asset, and what is in the depfile, if it came to write one. That
-// need not be all, and so the failure is not kept: a mended include would not be noticed.
+// recordFailed records what a failed program says that it read: its asset, and the files in the depfile, if there is
+// one. That may not be all, so the failure is not cached: a fixed include would not be noticed.
 func (p *proc) recordFailed(r *reads) error {
 	if p.config.Reads != Depfile {
 		return nil
@@ -191,14 +191,14 @@ func (p *proc) recordFailed(r *reads) error {
 	return p.recordDepfile(r, read)
 }
 
-// recordDepfile records what the program says that it read.
+// recordDepfile records the files that the program lists.
 func (p *proc) recordDepfile(r *reads, read []string) error {
 	var all []seal.Access
 	for _, file := range read {
 		if !filepath.IsAbs(file) {
 			file = r.v.path(viewFolder) + "/" + filepath.ToSlash(file)
 		}
-		if strings.Contains(file, "..") { // which leads out of what a link points to
+		if strings.Contains(file, "..") { // this leads out of the target of a link
 			dir, name := filepath.Split(file)
 			file = filepath.Join(r.folder(dir), name)
 		}
@@ -211,7 +211,7 @@ func (p *proc) recordDepfile(r *reads, read []string) error {
 	return r.see(all)
 }
 
-// system records what a program of which the inputs are declared says that it read elsewhere: headers of the system, fonts.
+// system records the files outside of the source roots that a program with declared inputs lists: headers of the system, fonts.
 func (r *reads) system(read []string) error {
 	for _, file := range read {
 		if !filepath.IsAbs(file) {
@@ -228,7 +228,7 @@ func (r *reads) system(read []string) error {
 	return nil
 }
 
-// readDepfile lists what the depfile names.
+// readDepfile returns the paths in the depfile.
 func (p *proc) readDepfile(v *view) ([]string, error) {
 	hint := fmt.Sprintf("check the options of %s that write {dep}", p.config.Command[0])
 	if p.config.Reads == Declared {
@@ -281,9 +281,9 @@ func (r *reads) checkDepfile(p *proc, read []string, tools map[string]string) er
 	return errors.Join(all...)
 }
 
-// undeclared tells whether a path of a depfile is a source file outside of the view. What is inside is
-// recorded or was made by the program itself; what is neither there nor under a root belongs to the
-// system, as the program's own libraries do.
+// undeclared reports whether a path of a depfile is a source file outside of the view. Files inside
+// are recorded or were made by the program itself; files that are neither there nor below a root
+// belong to the system, like the program's own libraries.
 func (r *reads) undeclared(file string) (source string, ok bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(r.v.path(viewFolder), filepath.FromSlash(file))

@@ -15,14 +15,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// maxReported is how many lines with a position become problems of their own, and maxContext how
-// many lines that follow one are shown with it: compilers print the source and a caret.
+// maxReported is how many lines with a position become problems, and maxContext how many following
+// lines are shown with one: compilers print the source and a caret.
 const (
 	maxReported = 20
 	maxContext  = 6
 )
 
-// The lines that say where something is wrong:
+// The forms of lines with a position:
 //
 //	a.vert:3:14: error: text      gcc, clang, and most others; the column may be missing
 //	a.vert(3,14): error X3004: text    cl, fxc, dxc; the column may be missing or a range
@@ -70,11 +70,11 @@ func number(digits string) int {
 // diagnosis is a program's output in parts.
 type diagnosis struct {
 	errors, warnings []processor.Problem // with positions in files of the view
-	rest             string              // lines that belong to none of them
+	rest             string              // all other lines
 }
 
-// diagnose finds the problems in a program's output. A file of the view is named by its path
-// below the source roots; other files are not the maker's, and stay text.
+// diagnose finds the problems in a program's output. A file of the view is named by its path below
+// the source roots; lines about other files stay text.
 func diagnose(output string, v *view) diagnosis {
 	var d diagnosis
 	var rest []string
@@ -109,8 +109,7 @@ func diagnose(output string, v *view) diagnosis {
 	return d
 }
 
-// withoutView writes paths of the view as the sources they are copies of: the folder has another
-// name at each run, and means nothing to people.
+// withoutView replaces paths of the view by those of the sources, because the folder has another name in each run.
 func withoutView(output string, v *view) string {
 	for _, dir := range []string{v.path(viewFolder), v.dir, v.scratch} {
 		output = strings.ReplaceAll(output, dir+string(filepath.Separator), "")

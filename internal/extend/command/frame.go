@@ -16,44 +16,45 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// shelved is a job that has a folder where something can be left for later jobs of the same build. It is on the file system of the
-// scratch folders, and in none of them. The contract of a processor says nothing of that.
+// shelved is a job with a folder for later jobs of the same build. It is on the file system of the scratch folders, but
+// in none of them. It is not part of the contract of processors.
 type shelved interface{ Shelf() string }
 
-// frame is the folders of a run, empty but for links to source files. Making and removing them for each run costs more than a small program
-// takes: ext4 looks, for each inode that it makes, at all that were removed in the last minute, which was 45% of a build of 1,000 `cp`s. So
-// a frame that is in order goes to the shelf, and from there to another run.
+// frame is the folders of a run, empty except for links to source files. Creating and removing them for each run takes
+// longer than a small program: for each new inode, ext4 checks all those removed in the last minute, which was 45% of a
+// build of 1,000 `cp`s. So an unchanged frame goes to the shelf, and from there to another run.
 //
-// What an earlier program left running must not write into it. Either it is known that nothing was left: then the frame stays where it is,
-// and with it the seat that is in a box around it. Or the frame is moved into the next run's scratch folder, which is a new one, and the
-// box lets a program write below that; what an earlier one left may write below a folder that is gone.
+// A process left behind by an earlier program must not write into it. If it is known that there is none, the frame
+// stays where it is, with the sandboxed thread for it. Otherwise the frame is moved into the next run's scratch folder,
+// which is new: the sandbox allows writing below that one, while a process of an earlier program may only write below a
+// folder that no longer exists.
 type frame struct {
 	at      string   // on the shelf
-	folders []string // below at, each after the one it lies in, as view.order
+	folders []string // below at, each after its parent, as view.order
 	links   map[string]string
 	like    fs.FileInfo
 	calm    map[string]calm // by folder
-	seat    *seat           // nil if the frame is moved
+	sandbox *sandbox        // nil if the frame is moved
 	since   time.Time       // on the shelf
 }
 
-// frames are those on the shelf.
+// frames are the frames on the shelf.
 type frames struct {
-	rest time.Duration // how long a seat is kept that has nothing to do
+	rest time.Duration // how long an idle sandbox is kept
 
-	mu     sync.Mutex // all below
+	mu     sync.Mutex // guards all fields below
 	idle   []frame
 	made   int
 	ending bool // endIdle will be called
 }
 
-// maxFolders is how many folders a frame on the shelf has at most: looking through them must not cost more than making them.
+// maxFolders is the maximum number of folders of a frame on the shelf: checking them must not cost more than creating them.
 const maxFolders = 16
 
-// idleSeat is how long that is. The next job comes within milliseconds, or there is none.
-const idleSeat = time.Second
+// idleSandbox is the default of that. The next job comes within milliseconds, or there is none.
+const idleSandbox = time.Second
 
-// take takes a frame from the shelf. The zero frame says that there was none.
+// take returns a frame from the shelf, or the zero frame.
 func (s *frames) take(shelf string) frame {
 	for {
 		s.mu.Lock()
@@ -67,11 +68,11 @@ func (s *frames) take(shelf string) frame {
 		if _, err := os.Lstat(f.at); err == nil && filepath.Dir(f.at) == shelf {
 			return f
 		}
-		f.end() // it is of an earlier build, with which it went
+		f.end() // it belongs to an earlier build, and was removed with it
 	}
 }
 
-// name is a place on the shelf where nothing is yet.
+// name is an unused path on the shelf.
 func (s *frames) name(shelf, owner string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,7 @@ func (s *frames) name(shelf, owner string) string {
 	return filepath.Join(shelf, fmt.Sprint(owner, "-", s.made))
 }
 
-// put clears a frame that is on the shelf, and keeps it. If that fails, whoever removes the scratch folders removes it.
+// put empties a frame that is on the shelf, and keeps it. If that fails, it is removed with the scratch folders.
 func (s *frames) put(f frame) {
 	if f.clear() != nil {
 		f.end()
@@ -89,19 +90,19 @@ func (s *frames) put(f frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = append(s.idle, f)
-	if f.seat != nil && !s.ending {
+	if f.sandbox != nil && !s.ending {
 		s.ending = true
 		time.AfterFunc(s.rest, s.endIdle)
 	}
 }
 
-// endIdle gives up the frames whose seats have had nothing to do for a while.
+// endIdle ends the frames whose sandboxes were idle for a while.
 func (s *frames) endIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = false
 	s.idle = slices.DeleteFunc(s.idle, func(f frame) bool {
-		if f.seat == nil {
+		if f.sandbox == nil {
 			return false
 		}
 		if time.Since(f.since) < s.rest {
@@ -116,26 +117,26 @@ func (s *frames) endIdle() {
 	}
 }
 
-// end gives a frame up.
+// end ends the frame's sandbox.
 func (f *frame) end() {
-	if f.seat != nil {
-		f.seat.end()
+	if f.sandbox != nil {
+		f.sandbox.end()
 	}
 }
 
-var errOutOfOrder = errors.New("the frame is not as it was")
+var errOutOfOrder = errors.New("the frame has changed")
 
-// calm is what is known of a folder with nothing but folders in it.
+// calm is what is known about a folder that contains only folders.
 type calm struct {
 	state seal.State
-	since time.Time // at which the state was seen for the first time
-	sure  bool      // whoever changes the folder changes its state
+	since time.Time // when the state was first seen
+	sure  bool      // any change of the folder changes its state
 }
 
-// settled is how long a folder must have been as it is until a change is sure to give it another time: FAT counts in steps of two seconds.
+// settled is how long a folder must be unchanged until a later change surely gives it another time: FAT counts in steps of two seconds.
 const settled = 2500 * time.Millisecond
 
-// clear removes all but the folders and the links. A folder that a program changed, or filled so that it grew, puts the frame out of order.
+// clear removes everything except the folders and the links. It fails if a program changed a folder, or filled it so that it grew.
 func (f *frame) clear() error {
 	kept := 0
 	for _, folder := range append([]string{"."}, f.folders...) {
@@ -161,7 +162,7 @@ func (f *frame) clear() error {
 	return nil
 }
 
-// clearFolder is clear for one folder, without those in it. It tells how many links there are.
+// clearFolder is clear for one folder, without its subfolders. It returns the number of links.
 func (f *frame) clearFolder(folder string) (links int, removed bool, err error) {
 	at := filepath.Join(f.at, filepath.FromSlash(folder))
 	info, err := os.Lstat(at)
@@ -175,7 +176,7 @@ func (f *frame) clearFolder(folder string) (links int, removed bool, err error) 
 	for _, e := range entries {
 		name := path.Join(folder, e.Name())
 		if slices.Contains(f.folders, name) {
-			continue // it is looked at by itself
+			continue // it is handled separately
 		}
 		if to, err := os.Readlink(filepath.Join(at, e.Name())); err == nil && f.links[name] == to {
 			links++
@@ -189,7 +190,7 @@ func (f *frame) clearFolder(folder string) (links int, removed bool, err error) 
 	return links, removed, nil
 }
 
-// shelf is where the job's frame can be left, "" if nowhere: only a box makes sure that nobody writes in it any more.
+// shelf is the path for the job's frame, or "": without a sandbox, a process could still write to it.
 func shelf(job processor.Job) string {
 	if j, ok := job.(shelved); ok && seal.Supported().Writes > 0 {
 		return j.Shelf()
@@ -197,7 +198,7 @@ func shelf(job processor.Job) string {
 	return ""
 }
 
-// frame lays out the folders that every run has, or takes a frame that has them.
+// frame creates the folders that every run has, or takes a frame that has them.
 func (v *view) frame(job processor.Job, c *Config) error {
 	if v.frames != nil {
 		v.shelf = shelf(job)
@@ -208,12 +209,12 @@ func (v *view) frame(job processor.Job, c *Config) error {
 	}
 	if v.shelf != "" && f.at == "" && c.Reads == Declared {
 		var err error
-		if f, err = v.seated(c); err != nil {
+		if f, err = v.sandboxed(c); err != nil {
 			return err
 		}
 	}
-	if f.seat != nil {
-		v.seat, v.scratch, v.dir, v.root = f.seat, f.at, f.at, f.seat.root
+	if f.sandbox != nil {
+		v.sandbox, v.scratch, v.dir, v.root = f.sandbox, f.at, f.at, f.sandbox.root
 	} else if moved, err := v.inScratch(job, f.at); err != nil {
 		return err
 	} else if !moved {
@@ -229,25 +230,25 @@ func (v *view) frame(job processor.Job, c *Config) error {
 	return v.folders()
 }
 
-// seated makes a frame with a seat, as yet without folders. If this system has no seats, it gives the zero frame.
-func (v *view) seated(c *Config) (frame, error) {
+// sandboxed creates a frame with a sandbox, without folders. If this system does not support that, it returns the zero frame.
+func (v *view) sandboxed(c *Config) (frame, error) {
 	at := v.frames.name(v.shelf, v.owner)
 	if err := onShelf(v.shelf, func() error { return os.Mkdir(at, 0o755) }); err != nil {
 		return frame{}, moment(err)
 	}
-	seat, err := newSeat(at, c.Network)
+	sandbox, err := newSandbox(at, c.Network)
 	if err != nil {
-		return frame{}, nil // the box of each run tells why, if there is none either
+		return frame{}, nil // the sandbox of each run reports the reason, if there is none either
 	}
-	return frame{at: at, seat: seat}, nil
+	return frame{at: at, sandbox: sandbox}, nil
 }
 
-// inScratch moves a frame into the job's scratch folder, or makes a folder for one there.
+// inScratch moves a frame into the job's scratch folder, or creates a folder for one there.
 func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error) {
 	if v.scratch, err = job.Scratch(); err != nil {
 		return false, err
 	}
-	if v.frames == nil { // a job may run several programs, side by side
+	if v.frames == nil { // a job may run several programs in parallel
 		v.dir, err = os.MkdirTemp(v.scratch, frameFolder+"-")
 		return false, moment(err)
 	}
@@ -258,7 +259,7 @@ func (v *view) inScratch(job processor.Job, frame string) (moved bool, err error
 	return false, moment(os.Mkdir(v.dir, 0o755))
 }
 
-// folders makes those that every run has.
+// folders creates those that every run has.
 func (v *view) folders() error {
 	for _, folder := range []string{viewFolder, outFolder, homeFolder, tempFolder} {
 		if err := v.mkdir(folder); err != nil {
@@ -273,7 +274,7 @@ func (v *view) folders() error {
 	return moment(err)
 }
 
-// prune removes the folders of a frame in a folder of it, or that one, which this run does not want; that of the view it always wants.
+// prune removes a folder of a frame, or folders in it, that this run does not need; it always needs the folder of the view.
 func (v *view) prune(in string, wanted map[string]bool) error {
 	for i := len(v.order) - 1; i >= 0; i-- {
 		folder := v.order[i]
@@ -291,14 +292,14 @@ func (v *view) prune(in string, wanted map[string]bool) error {
 	return nil
 }
 
-// close ends the view. The folders go to the shelf, or with the scratch folder.
+// close ends the view. The folders go to the shelf, or are removed with the scratch folder.
 func (v *view) close() error {
-	f := frame{at: v.dir, folders: v.order, links: v.links, calm: v.calm, like: v.like, seat: v.seat}
+	f := frame{at: v.dir, folders: v.order, links: v.links, calm: v.calm, like: v.like, sandbox: v.sandbox}
 	if v.frames == nil {
 		return errors.Join(v.root.Close(), os.RemoveAll(v.dir))
 	}
 	keep := v.shelf != "" && v.like != nil && len(v.order) <= maxFolders && v.alone
-	if v.seat != nil {
+	if v.sandbox != nil {
 		if keep {
 			v.frames.put(f)
 		} else {
@@ -307,7 +308,7 @@ func (v *view) close() error {
 		return nil
 	}
 	err := v.root.Close()
-	if keep && err == nil && v.toShelf(&f) == nil { // from here on, no program has a right to write in it
+	if keep && err == nil && v.toShelf(&f) == nil { // from here on, no program may write to it
 		v.frames.put(f)
 	}
 	return err
@@ -319,7 +320,7 @@ func (v *view) toShelf(f *frame) error {
 	return onShelf(v.shelf, func() error { return os.Rename(v.dir, f.at) })
 }
 
-// onShelf puts something on the shelf, which it makes if there is none.
+// onShelf puts something on the shelf, which it creates if necessary.
 func onShelf(shelf string, put func() error) error {
 	err := put()
 	if errors.Is(err, fs.ErrNotExist) {

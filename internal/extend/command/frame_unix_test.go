@@ -39,7 +39,7 @@ func (s shelving) Process(ctx context.Context, job processor.Job) error {
 
 func (j shelvingJob) Shelf() string { return j.shelf }
 
-// lasting is a processor that keeps its seats, however long a busy machine takes to come back to them.
+// lasting is a processor that keeps its sandboxes, however long a busy machine takes to come back to them.
 func lasting(t *testing.T, c Config) *proc {
 	t.Helper()
 	p := mustNew(t, c).(*proc)
@@ -221,7 +221,7 @@ func TestCalmFrame(t *testing.T) {
 		age(p.frames.kept()[0])
 		run("nothing")
 		want := "home in tmp"
-		if p.frames.kept()[0].seat != nil {
+		if p.frames.kept()[0].sandbox != nil {
 			want = ". " + want // one that is moved is another in each place
 		}
 		if got := sure(); got != want {
@@ -325,7 +325,7 @@ func TestFrameKeepsItsThread(t *testing.T) {
 		if i == 0 {
 			first = f
 		}
-		if f.seat == nil || f.seat != first.seat || f.at != first.at {
+		if f.sandbox == nil || f.sandbox != first.sandbox || f.at != first.at {
 			t.Errorf("run %d: %v, not %v", i, f, first)
 		}
 	}
@@ -430,7 +430,7 @@ func TestFrameIsOutOfReach(t *testing.T) {
 	}
 	at := filepath.Join(t.TempDir(), "run")
 	f := p.frames.take(job.shelf)
-	if f.seat != nil {
+	if f.sandbox != nil {
 		t.Fatal("the frame was not moved")
 	}
 	if err := os.Rename(f.at, at); err != nil {

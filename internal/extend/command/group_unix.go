@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// group is a program and all that it starts, so that they can be ended together.
+// group is a program with all processes that it starts, so that they can be ended together.
 type group struct {
 	id int // of the process group, the program's own process id
 }
@@ -21,17 +21,17 @@ func (g *group) prepare(cmd *exec.Cmd) {
 	dieWithParent(cmd.SysProcAttr)
 }
 
-// started is called once it has.
+// started is called after it has started.
 func (g *group) started(cmd *exec.Cmd) error {
 	g.id = cmd.Process.Pid
 	return nil
 }
 
-// kill ends every process of the group, and tells whether it was gone already. That its
-// number belongs to another one by now would take all other numbers to be used in between.
+// kill ends every process of the group, and reports whether there was none. Its number could belong
+// to another group by now only if all other numbers had been used in between.
 func (g *group) kill() (gone bool) { return syscall.Kill(-g.id, syscall.SIGKILL) == syscall.ESRCH }
 
-// peak is the most memory that the program had, or the largest of those that it started and waited for.
+// peak is the largest peak memory of the program and of the processes that it waited for.
 func (g *group) peak(cmd *exec.Cmd) int64 {
 	if cmd.ProcessState == nil {
 		return 0
@@ -48,16 +48,16 @@ func (g *group) peak(cmd *exec.Cmd) int64 {
 
 func (g *group) close() {}
 
-// signalled tells whether a signal ended the program.
+// signalled reports whether a signal ended the program.
 func signalled(err *exec.ExitError) bool {
 	status, ok := err.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled()
 }
 
-// systemEnv is what every program of this system needs.
+// systemEnv has the variables that every program of this system needs.
 func systemEnv(func(string) (string, bool)) []string { return nil }
 
-// systemPath are the folders that a program finds others in, besides its own.
+// systemPath are the folders in which a program finds others, besides its own.
 func systemPath(func(string) (string, bool)) []string {
 	return []string{"/usr/local/bin", "/usr/bin", "/bin"}
 }

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a program and all that it starts: a Windows job object, which ends them
+// group is a program with all processes that it starts: a Windows job object, which ends them
 // together, also when Kiln itself ends and its handle is closed.
 type group struct {
 	object windows.Handle
 }
 
-// prepare is called before the program starts. It starts suspended, so that it can start
-// nothing before it is in the job object.
+// prepare is called before the program starts. The program starts suspended, so that it cannot
+// start others before it is in the job object.
 func (g *group) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		HideWindow:    true,
@@ -26,7 +26,7 @@ func (g *group) prepare(cmd *exec.Cmd) {
 	}
 }
 
-// started is called once it has.
+// started is called after it has started.
 func (g *group) started(cmd *exec.Cmd) error {
 	object, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *group) started(cmd *exec.Cmd) error {
 	return resume(uint32(cmd.Process.Pid))
 }
 
-// resume lets a process go on that was started suspended and so has one thread.
+// resume resumes a process that was started suspended and so has one thread.
 func resume(pid uint32) error {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -76,7 +76,7 @@ func resume(pid uint32) error {
 	return fmt.Errorf("list of threads: %w", err)
 }
 
-// kill ends every process of the group. Whether it was gone already it does not tell.
+// kill ends every process of the group. It does not report whether there was none.
 func (g *group) kill() (gone bool) {
 	if g.object != 0 {
 		windows.TerminateJobObject(g.object, 1)
@@ -84,7 +84,7 @@ func (g *group) kill() (gone bool) {
 	return false
 }
 
-// peak is the most memory that the program and all that it started had at once.
+// peak is the peak memory of the program and all processes that it started together.
 func (g *group) peak(*exec.Cmd) int64 {
 	var limits windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 	if g.object == 0 || windows.QueryInformationJobObject(g.object, windows.JobObjectExtendedLimitInformation,
@@ -100,10 +100,10 @@ func (g *group) close() {
 	}
 }
 
-// signalled tells whether a signal ended the program: there are none here.
+// signalled reports whether a signal ended the program: there are none here.
 func signalled(*exec.ExitError) bool { return false }
 
-// systemEnv is what every program of this system needs.
+// systemEnv has the variables that every program of this system needs.
 func systemEnv(env func(string) (string, bool)) []string {
 	root := systemRoot(env)
 	return []string{
@@ -113,7 +113,7 @@ func systemEnv(env func(string) (string, bool)) []string {
 	}
 }
 
-// systemPath are the folders that a program finds others in, besides its own.
+// systemPath are the folders in which a program finds others, besides its own.
 func systemPath(env func(string) (string, bool)) []string {
 	root := systemRoot(env)
 	return []string{filepath.Join(root, "System32"), root}

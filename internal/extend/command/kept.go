@@ -11,16 +11,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// keeper is a job that has a folder for what a program that fails ran in; "" if that is not wanted. The
-// contract of a processor says nothing of that.
+// keeper is a job with a folder for copies of failed runs; "" if they are not wanted. It is not part of the contract of processors.
 type keeper interface{ Kept() string }
 
 // runFile runs the program of a kept folder again.
 const runFile = "run.sh"
 
-// keep copies the folders of a run, links to source files as files, for somebody to look at, with a script
-// that runs the program there again, without a box. What cannot be copied is left out: the run has failed
-// already.
+// keep copies the folders of a run, links to source files as files, for inspection, with a script that runs the program there again,
+// without a sandbox. Files that cannot be copied are skipped, because the run has failed already.
 func keep(job processor.Job, v *view, cmd *exec.Cmd) {
 	k, ok := job.(keeper)
 	if !ok || k.Kept() == "" {
@@ -54,7 +52,7 @@ func keep(job processor.Job, v *view, cmd *exec.Cmd) {
 	os.WriteFile(filepath.Join(to, runFile), []byte(b.String()), 0o777)
 }
 
-// inRoot is a word for a shell, with the folder of the run written as $root.
+// inRoot is a word for a shell, with $root instead of the folder of the run.
 func inRoot(word, base string) string {
 	parts := strings.Split(word, base)
 	for i := range parts {
@@ -65,7 +63,7 @@ func inRoot(word, base string) string {
 
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// copyFile copies what a path leads to, if that is a file.
+// copyFile copies the target of a path, if that is a file.
 func copyFile(from, to string) {
 	info, err := os.Stat(from)
 	if err != nil || !info.Mode().IsRegular() {

@@ -19,9 +19,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Where programs are not watched, the libraries that they are linked with are found as the dynamic loader of Linux finds them (ld.so(8)):
-// by the names in a binary (DT_NEEDED), in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache
-// and the usual ones. What a program opens by itself while it runs (dlopen), and what a script's interpreter is told to load, nobody knows.
+// If programs are not traced, their libraries are found as by the dynamic loader of Linux (ld.so(8)): by the names in a binary (DT_NEEDED),
+// in the folders that it names (DT_RPATH, DT_RUNPATH), those of LD_LIBRARY_PATH, the loader's cache and the usual ones. Libraries that a
+// program opens while it runs (dlopen), and those that an interpreter loads for a script, are not found.
 
 const (
 	maxLibraries = 1000     // of one program
@@ -30,13 +30,14 @@ const (
 	preloaded    = "/etc/ld.so.preload"
 )
 
-// linked remembers the libraries of programs: finding them takes 1 ms, and looking whether they are still the same ones 10 µs.
+// linked caches the libraries of programs: finding them takes 1 ms, checking that they are unchanged 10 µs.
 type linked struct {
 	mu sync.Mutex
 	of map[string][]seal.Access // by program
 }
 
-// files are the program's loaders and libraries, where libraries were looked for in vain, and what the loader's cache says of them.
+// files returns the program's loaders and libraries, the places where libraries were not found, and the entries of the
+// loader's cache for them.
 func (l *linked) files(program, path string) []seal.Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +45,7 @@ func (l *linked) files(program, path string) []seal.Access {
 	found := l.of[key]
 	if found == nil || slices.ContainsFunc(found, func(a seal.Access) bool { return seal.StateOf(a.Path) != a.State }) {
 		s := search{path: filepath.SplitList(path), seen: map[string]bool{}}
-		s.see(loaderCache) // whether it changed says that others may be found
+		s.see(loaderCache) // if it changes, other libraries may be found
 		s.program(program)
 		found = s.files
 		if l.of == nil {
@@ -55,7 +56,7 @@ func (l *linked) files(program, path string) []seal.Access {
 	return found[1:]
 }
 
-// recordLinked tells the job what programs are linked with that nobody watches.
+// recordLinked records the libraries of programs that are not traced.
 func (p *proc) recordLinked(job processor.Job, tools []string) error {
 	if runtime.GOOS != "linux" || p.config.Reads == Traced {
 		return nil
@@ -81,7 +82,7 @@ func (p *proc) recordLinked(job processor.Job, tools []string) error {
 	return nil
 }
 
-// inCache is what a job calls the entry of the loader's cache for a library, "" if the path is none.
+// inCache is the recorded name of a library's entry in the loader's cache, or "".
 func inCache(library string) string {
 	name := filepath.Base(library)
 	if strings.HasPrefix(name, "ld.so.") || !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
@@ -92,13 +93,13 @@ func inCache(library string) string {
 
 const libraryPath = "LD_LIBRARY_PATH"
 
-// search goes from a binary to its libraries, as the loader does: first those of the program, then those of these.
+// search finds the libraries of a binary in the loader's order: first those of the program, then those of its libraries.
 type search struct {
 	path  []string        // LD_LIBRARY_PATH
-	usual []string        // folders of the loader's own
+	usual []string        // the loader's default folders
 	seen  map[string]bool // paths, and names with their architecture
 	files []seal.Access
-	next  []needer // to be looked into
+	next  []needer // to be searched
 }
 
 // needer is a program or a library; folders are those of DT_RPATH of the binaries that need it.
@@ -107,7 +108,7 @@ type needer struct {
 	folders []string
 }
 
-// see notes a file, or that it is missing, and tells whether it is there and new.
+// see records a file, or that it is missing, and reports whether it exists and is new.
 func (s *search) see(file string) bool {
 	if s.seen[file] || len(s.files) > maxLibraries {
 		return false
@@ -118,8 +119,8 @@ func (s *search) see(file string) bool {
 	return a.State.Exists && !a.State.Dir
 }
 
-// program looks at one, which the job has recorded, and at those that the kernel puts before it. Libraries of ld.so.preload are before all
-// others.
+// program handles a program, which the job has recorded, and those that the kernel starts for it. Libraries of
+// ld.so.preload come before all others.
 func (s *search) program(file string) {
 	if s.see(preloaded) {
 		text, _ := os.ReadFile(preloaded)
@@ -149,11 +150,11 @@ func (s *search) before(file string) (all []string) {
 	return all
 }
 
-// needs looks for what a binary needs.
+// needs finds the libraries of a binary.
 func (s *search) needs(b needer) {
 	f, err := elf.Open(b.file)
 	if err != nil {
-		return // a script, or nothing that the loader would take
+		return // a script, or another file that the loader does not accept
 	}
 	defer f.Close()
 	needed, err := f.ImportedLibraries()
@@ -170,14 +171,14 @@ func (s *search) needs(b needer) {
 	}
 	of := f.Machine.String() + f.Class.String() + "\x00"
 	for _, name := range needed {
-		key := of + name // one of that name is loaded once
+		key := of + name // a library of this name is loaded once
 		if s.seen[key] {
 			continue
 		}
 		s.seen[key] = true
 		for _, found := range s.find(name, first, f) {
 			if s.see(found) {
-				s.seen[of+soname(found)] = true // who needs it by this name has it
+				s.seen[of+soname(found)] = true // binaries that need it by this name use it
 				s.next = append(s.next, needer{found, folders})
 			}
 		}
@@ -195,7 +196,7 @@ func soname(file string) string {
 	return strings.Join(names, "")
 }
 
-// find finds a library. Where there are several of a name for better processors, all of them are taken.
+// find finds a library. If there are several of this name for better processors, it returns all of them.
 func (s *search) find(name string, first []string, of *elf.File) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -221,8 +222,8 @@ func (s *search) find(name string, first []string, of *elf.File) []string {
 	return found
 }
 
-// in finds a library in a folder, and below it those for better processors. If there is none, it notes that: if one turns up there, it is
-// taken.
+// in finds a library in a folder, and below it those for better processors. If there is none, it records that, because
+// a file that appears there would be used.
 func (s *search) in(folder, name string, of *elf.File) (found []string) {
 	if !filepath.IsAbs(folder) {
 		return nil // below the folder where the program runs, which is empty
@@ -246,8 +247,8 @@ func (s *search) in(folder, name string, of *elf.File) (found []string) {
 	return found
 }
 
-// usualFolders are those where the loader looks last. glibc has them in pairs, below / and /usr: the folder of the loader itself (lib64, or
-// lib/x86_64-linux-gnu on Debian), and lib. /usr/local/lib is musl's.
+// usualFolders are the folders that the loader searches last. glibc has them in pairs, below / and /usr: the folder of
+// the loader itself (lib64, or lib/x86_64-linux-gnu on Debian), and lib. /usr/local/lib is musl's.
 func usualFolders(loader string) (folders []string) {
 	if real, err := filepath.EvalSymlinks(loader); err == nil && loader != "" {
 		of := strings.TrimPrefix(filepath.Dir(real), "/usr")
@@ -261,7 +262,7 @@ func usualFolders(loader string) (folders []string) {
 	return folders
 }
 
-// suits tells whether a file is a library for the same processor.
+// suits reports whether a file is a library for the same processor.
 func suits(file string, of *elf.File) bool {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -271,7 +272,8 @@ func suits(file string, of *elf.File) bool {
 	return f.Class == of.Class && f.Machine == of.Machine
 }
 
-// expand is the folders in DT_RPATH or DT_RUNPATH, as absolute paths; $ORIGIN is the binary's own, $LIB what the loader's own is called.
+// expand returns the folders in DT_RPATH or DT_RUNPATH as absolute paths; $ORIGIN is the binary's own folder, $LIB the
+// name of the loader's.
 func (s *search) expand(f *elf.File, tag elf.DynTag, file string) (folders []string) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -289,11 +291,11 @@ func (s *search) expand(f *elf.File, tag elf.DynTag, file string) (folders []str
 	return folders
 }
 
-// platforms are the kernel's words for processors.
+// platforms are the kernel's names of processors.
 var platforms = map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
 
-// CachedLibrary takes apart what a job calls the libraries of one name in the loader's cache: /etc/ld.so.cache:libc.so.6. Every
-// installation of a package writes that file anew, and next to nobody has to do with what is new in it.
+// CachedLibrary splits the recorded name of an entry in the loader's cache: /etc/ld.so.cache:libc.so.6. The whole file
+// is not recorded, because every installation of a package rewrites it, and few of its entries matter to a program.
 func CachedLibrary(path string) (cache, name string, ok bool) {
 	i := strings.LastIndexByte(path, ':')
 	if i < 0 || filepath.Base(path[:i]) != filepath.Base(loaderCache) || !filepath.IsAbs(path) {
@@ -313,7 +315,7 @@ func CachedPaths(cache, name string) []string {
 }
 
 var lastCache struct {
-	mu    sync.Mutex // all below
+	mu    sync.Mutex // guards all fields below
 	file  string
 	state seal.State
 	paths map[string][]string
@@ -332,8 +334,8 @@ func readLoaderCache(file string) map[string][]string {
 	return parseLoaderCache(data)
 }
 
-// parseLoaderCache lists the paths in glibc's cache by name, best first. Its format since glibc 2.2, in the byte order of the machine
-// (glibc, sysdeps/generic/dl-cache.h):
+// parseLoaderCache returns the paths in glibc's cache by name, best first. Its format since glibc 2.2, in the byte
+// order of the machine (glibc, sysdeps/generic/dl-cache.h):
 //
 //	magic    20 bytes "glibc-ld.so.cache1.1"
 //	count    u32      of entries
@@ -341,7 +343,7 @@ func readLoaderCache(file string) map[string][]string {
 //	         20 bytes
 //	entries  24 bytes each: flags u32, name u32, path u32 (from the magic on), 12 bytes
 //
-// An older cache may stand before it.
+// An older cache may precede it.
 func parseLoaderCache(data []byte) map[string][]string {
 	const magic, head, size = "glibc-ld.so.cache1.1", 48, 24
 	paths := map[string][]string{}

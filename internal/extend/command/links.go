@@ -17,13 +17,12 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// links lays out a view of the source roots as they are, for a program of which it is known only afterwards what it reads: a
-// link to each file and folder at their top. Where several roots have a folder, the view has one too, and links to what
-// is in them; a later root's file is before an earlier one's. Kiln's own folders are left out: they come
-// and go with builds. The links are the same in each run, and so the paths that the program
-// is given are, wherever the project lies.
+// links lays out a view of the source roots, for a program whose reads are known only afterwards: a link to each file
+// and folder at their top. If several roots have a folder, the view has a folder too, with links to its entries; a
+// later root's file has precedence. Kiln's own folders are left out, because they come and go with builds. The links,
+// and so the paths that the program gets, are the same in each run, wherever the project is.
 func (p *proc) links(job processor.Job, v *view) (err error) {
-	if len(p.config.Built) > 0 { // whether it is there yet must not show in a list of the folder that it is in
+	if len(p.config.Built) > 0 { // whether it exists yet must not show in a listing of its parent
 		if err := os.MkdirAll(p.config.Built[0], 0o777); err != nil {
 			return moment(err)
 		}
@@ -35,9 +34,10 @@ func (p *proc) links(job processor.Job, v *view) (err error) {
 	return moment(v.linkAll(rootsOf(job), whereOf(job)))
 }
 
-// diskTime is not later than the time that a change of a file from now on gets, and later than that of all changes before, in
-// nanoseconds. Where file systems have a clock that ticks every few milliseconds, it is the time of the last tick: what changed in the same
-// one may have changed later. Linux since 6.13 gives finer times to what was looked at since it last changed, as this folder.
+// diskTime is a time, in nanoseconds, that is not later than that of any file change from now on, and later than that
+// of all earlier changes. If the file system has a clock that ticks every few milliseconds, it is the time of the last
+// tick: a change within the same tick may have come later. Linux since 6.13 has finer times for files that were
+// observed since their last change, such as this folder.
 func diskTime(folder string) (now int64, err error) {
 	for range 2 {
 		if err := os.Chmod(folder, 0o755); err != nil {
@@ -48,7 +48,7 @@ func diskTime(folder string) (now int64, err error) {
 	return now, nil
 }
 
-// linkAll lays out the links. A frame has them already, unless files came or went.
+// linkAll creates the links. A frame has them already, unless files were added or removed.
 func (v *view) linkAll(roots []string, where func(source string) string) error {
 	before, folders := v.links, map[string]bool{}
 	v.links, v.listed = map[string]string{}, nil
@@ -70,7 +70,7 @@ func (v *view) linkAll(roots []string, where func(source string) string) error {
 	if err := v.prune(viewFolder, folders); err != nil {
 		return err
 	}
-	for _, folder := range slices.Sorted(maps.Keys(folders)) { // each after the one it lies in
+	for _, folder := range slices.Sorted(maps.Keys(folders)) { // each after its parent
 		if err := v.mkdir(folder); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (v *view) linkAll(roots []string, where func(source string) string) error {
 	return nil
 }
 
-// plan notes links to what these folders of the roots have, for a folder of the view, and the folders that these links are in.
+// plan adds links to the entries of these folders of the roots, for a folder of the view, and the folders for these links.
 func (v *view) plan(folder string, roots []string, folders map[string]bool, where func(source string) string) error {
 	found := map[string][]string{} // by name, in the order of the roots
 	var names []string
@@ -110,9 +110,9 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 		at := path.Join(folder, name)
 		from := found[name]
 		if v.placed[at] {
-			continue // the run has something else in its place
+			continue // the run has something else at this path
 		}
-		if len(from) > 1 { // the rest may be ignored; of what is a file in one root and a folder in another, the folder counts
+		if len(from) > 1 { // the others may be ignored; if a name is a file in one root and a folder in another, the folder counts
 			if known := where(at); known != "" {
 				from = []string{known}
 			} else if is := slices.DeleteFunc(slices.Clone(from), func(p string) bool { return !isFolder(p) }); len(is) > 0 {
@@ -134,7 +134,7 @@ func (v *view) plan(folder string, roots []string, folders map[string]bool, wher
 	return nil
 }
 
-// holds tells whether something is placed in a folder of the view.
+// holds reports whether something is placed in a folder of the view.
 func (v *view) holds(folder string) bool {
 	for at := range v.placed {
 		if strings.HasPrefix(at, folder+"/") {
@@ -144,15 +144,15 @@ func (v *view) holds(folder string) bool {
 	return false
 }
 
-// listed is what a folder of a source root had when the links were laid out for a folder of the view.
+// listed is the content of a folder of a source root when the links were created for a folder of the view.
 type listed struct {
 	folder, root string
-	state        seal.State // before that
+	state        seal.State // before the listing
 	entries      []string
 }
 
-// entries are the names in a folder of a source root that a folder of the view shows, in order; those of folders end in a slash. A root
-// need not be there.
+// entries are the names in a folder of a source root that a folder of the view shows, in order; those of folders end in
+// a slash. The root may not exist.
 func (v *view) entries(folder, root string) (names []string, err error) {
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -161,7 +161,7 @@ func (v *view) entries(folder, root string) (names []string, err error) {
 	for _, e := range entries {
 		name := e.Name()
 		if folder == "" && strings.HasPrefix(name, ".") {
-			continue // .git, .kiln: no content
+			continue // .git, .kiln: not content
 		}
 		if slices.Contains(v.hidden, filepath.Join(root, name)) {
 			continue
@@ -174,7 +174,7 @@ func (v *view) entries(folder, root string) (names []string, err error) {
 	return names, nil
 }
 
-// unlisted says that a folder below the source roots cannot be listed.
+// unlisted is the error for a folder below the source roots that cannot be listed.
 func unlisted(folder string, err error) error {
 	why := err
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
@@ -186,17 +186,17 @@ func unlisted(folder string, err error) error {
 	}
 }
 
-// outdated are the names in the view that came, went or became something else in a source root since the links were laid out.
+// outdated returns the names in the view that were added, removed or replaced in a source root since the links were created.
 func (v *view) outdated() (names []string) {
 	for _, l := range v.listed {
 		if l.state.Moved < v.began && seal.StateOf(l.root) == l.state {
-			continue // any change since would show in its times
+			continue // any later change would show in its times
 		}
 		now, err := v.entries(l.folder, l.root)
 		if err == nil && slices.Equal(now, l.entries) {
 			continue
 		}
-		times := map[string]int{} // how often a name is in one of the two lists
+		times := map[string]int{} // how many of the two lists have a name
 		for _, name := range slices.Concat(now, l.entries) {
 			times[name]++
 		}
@@ -209,7 +209,7 @@ func (v *view) outdated() (names []string) {
 	return names
 }
 
-// hides tells whether there is something in a folder that a view must not have.
+// hides reports whether a folder contains something that a view must not have.
 func (v *view) hides(folder string) bool {
 	return slices.ContainsFunc(v.hidden, func(dir string) bool {
 		_, below := cutFolder(folder, dir)

@@ -9,14 +9,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// maxLoaders is how many programs the kernel puts before one another, and maxHeader how much of a program is read to know, in bytes.
+// maxLoaders is how many interpreters the kernel follows, and maxHeader how much of a program is read to find one, in bytes.
 const (
 	maxLoaders = 5
 	maxHeader  = 4 << 10
 )
 
-// loaders are the programs that the kernel opens by itself to run one, which nobody sees it do: the interpreter that a script
-// names in its first line, and the dynamic loader of a binary.
+// loaders are the programs that the kernel itself opens to run a program, which a trace does not show: the interpreter
+// that a script names in its first line, and the dynamic loader of a binary.
 func loaders(program string) []seal.Access {
 	var all []seal.Access
 	for range maxLoaders {
@@ -50,8 +50,8 @@ func loader(program string) string {
 	return elfLoader(head)
 }
 
-// elfLoader reads the path in the segment PT_INTERP of a 64-bit little-endian binary (System V ABI, chapters 4 and 5). Linkers put
-// it right after the headers.
+// elfLoader reads the path in the segment PT_INTERP of a 64-bit little-endian binary (System V ABI, chapters 4 and 5).
+// Linkers put it directly after the headers.
 func elfLoader(head []byte) string {
 	const interp, entrySize = 3, 56
 	if len(head) < 64 || string(head[:6]) != "\x7fELF\x02\x01" {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// ownPeak is the most memory that this process has had, in bytes. getrusage does not tell: it counts what this process
-// shared with the one that started it.
+// ownPeak is the peak memory of this process, in bytes. getrusage cannot be used: it includes what this process shared
+// with the one that started it.
 func ownPeak() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

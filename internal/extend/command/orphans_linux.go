@@ -9,22 +9,24 @@ import (
 	"time"
 )
 
-// EndOrphans ends what still runs of programs whose Kiln was killed: the kernel ends these with it (see dieWithParent), and not what they
-// started. scratch is the folder of all jobs' scratch folders. Whoever has a home below it was started for a job, for every program gets
-// one there, and whatever it starts after it. No job may be running.
+// EndOrphans ends processes left by programs of a killed Kiln: the kernel ends the programs with Kiln (see
+// dieWithParent), but not the processes that they started. scratch is the folder of all jobs' scratch folders. A
+// process with a home below it was started for a job, because every program gets such a home, and passes it on. No job
+// may be running.
 //
-// A process is found by a look at all of them, 30 µs each, so this is for after a build that did not come to its end.
+// All processes of the system are checked, 30 µs each, so this is for the build after one that did not finish.
 func EndOrphans(scratch string) {
 	homes := []string{"HOME=" + scratch + "/"}
 	if real, err := filepath.EvalSymlinks(scratch); err == nil && real != scratch {
 		homes = append(homes, "HOME="+real+"/")
 	}
-	for end := time.Now().Add(time.Second); time.Now().Before(end) && endAll(homes); { // one that was just starting another is followed by that
+	// A process that was just starting another one may leave that.
+	for end := time.Now().Add(time.Second); time.Now().Before(end) && endAll(homes); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// endAll ends the processes that have one of these in their environment, and tells whether there were any.
+// endAll ends the processes with one of these in their environment, and reports whether there were any.
 func endAll(homes []string) (any bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -35,7 +37,7 @@ func endAll(homes []string) (any bool) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // it holds on to this process: another one may have the number later
+		p, err := os.FindProcess(pid) // this refers to the process, even if the number is used again later
 		if err != nil {
 			continue
 		}
@@ -47,10 +49,10 @@ func endAll(homes []string) (any bool) {
 	return any
 }
 
-// maxEnviron is how much of an environment is read, in bytes. What Kiln gives is in the first few hundred.
+// maxEnviron is how much of an environment is read, in bytes. Kiln's variables are in the first few hundred.
 const maxEnviron = 1 << 20
 
-// environ is what a process was given; nothing of one that has ended, or is another user's.
+// environ is the environment of a process; empty if it has ended, or belongs to another user.
 func environ(pid int) []byte {
 	f, err := os.Open(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	if err != nil {

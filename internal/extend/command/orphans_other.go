@@ -2,6 +2,5 @@
 
 package command
 
-// EndOrphans does nothing. Windows ends all that a program started with its job object; other systems do not tell what a process was
-// started with.
+// EndOrphans does nothing. Windows ends all processes with the job object; other systems do not show the environment of a process.
 func EndOrphans(string) {}

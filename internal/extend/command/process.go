@@ -18,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// errFull says that a program succeeded on a full disk: see cutShort.
+// errFull means that a program succeeded on a full disk: see cutShort.
 var errFull = errors.New("the disk is full")
 
 func (p *proc) Process(ctx context.Context, job processor.Job) error {
@@ -62,7 +62,7 @@ type execution struct {
 
 	reads *reads
 	out   capture
-	code  int // with which the program ended
+	code  int // exit code of the program
 }
 
 // execute runs the program to its end, and records what it read. It fails if the program does.
@@ -73,7 +73,7 @@ func (p *proc) execute(ctx context.Context, x *execution) error {
 	program := x.tools[p.config.Command[0]]
 	cmd := &exec.Cmd{
 		Path: program,
-		Args: append([]string{filepath.Base(program)}, x.args...), // as a shell would; its folder is no input
+		Args: append([]string{filepath.Base(program)}, x.args...), // as a shell would; its folder is not an input
 		Dir:  v.path(viewFolder),
 		Env:  environment(program, v, p.config.Env, job.Env),
 	}
@@ -81,15 +81,16 @@ func (p *proc) execute(ctx context.Context, x *execution) error {
 		cmd.Stdin = x.stdin
 	}
 	var done ended
-	if v.seat != nil {
+	if v.sandbox != nil {
 		v.alone = false
-		done = v.seat.run(timed, cmd, &x.out)
+		done = v.sandbox.run(timed, cmd, &x.out)
 		v.alone = done.alone
 	} else {
 		done = run(timed, cmd, &x.out, p.box(v))
 	}
 	x.reads = p.newReads(job, v)
-	if err := p.record(x.reads, x.tools, done.seen); err != nil { // of a run that failed, too: it is what may mend it
+	// Also after a failed run, because a change of one of these files may fix it.
+	if err := p.record(x.reads, x.tools, done.seen); err != nil {
 		return err
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(done.err, &exit) && p.run != nil && slices.Contains(p.run.Codes, exit.ExitCode()) {
@@ -111,8 +112,7 @@ func (p *proc) execute(ctx context.Context, x *execution) error {
 	return nil
 }
 
-// findTools finds the program and those of {tool:NAME}, by what the template calls them. Their
-// content is recorded.
+// findTools finds the program and those of {tool:NAME}, by their names in the template. Their content is recorded.
 func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 	names := []string{p.config.Command[0]}
 	for _, a := range p.args {
@@ -166,7 +166,7 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 	return found, p.recordLinked(job, slices.Sorted(maps.Values(found)))
 }
 
-// correct is a hint about the command line, where the project file has that.
+// correct is a hint about the command line, if the project file has it.
 func (p *proc) correct(more string) string {
 	if p.run != nil {
 		return ""
@@ -174,7 +174,7 @@ func (p *proc) correct(more string) string {
 	return ", or correct `command`" + more
 }
 
-// value is what a placeholder stands for in one job. Paths are relative to the view's root, where the
+// value is the value of a placeholder in one job. Paths are relative to the view's root, where the
 // program runs, so that none of them can get into a product.
 func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]string, error) {
 	source := job.Asset().Path
@@ -214,7 +214,7 @@ func (p *proc) value(job processor.Job, tools map[string]string, ph part) ([]str
 	return values, nil
 }
 
-// guarded keeps a path from being taken for an option or a file of arguments.
+// guarded prevents a path from being read as an option or a file of arguments.
 func guarded(source string) string {
 	if strings.ContainsRune("-@+/", rune(source[0])) {
 		return "./" + source
@@ -231,7 +231,7 @@ func (p *proc) extension(name string) string {
 	return ""
 }
 
-// baseName is the name of an asset's file in two parts; a folder's has no extension.
+// baseName splits the name of an asset's file; a folder has no extension.
 func baseName(a processor.Asset) (name, ext string) {
 	name = path.Base(a.Path)
 	if a.Folder {
@@ -241,8 +241,7 @@ func baseName(a processor.Asset) (name, ext string) {
 	return strings.TrimSuffix(name, ext), ext
 }
 
-// outFile is where the program writes a product, below the scratch folder: out/water.spv,
-// out/water.reflection.json.
+// outFile is where the program writes a product, below the scratch folder: out/water.spv, out/water.reflection.json.
 func outFile(a processor.Asset, o output) string {
 	name, ext := baseName(a)
 	if o.name != "" {
@@ -278,7 +277,7 @@ func (p *proc) failure(err error, cmd *exec.Cmd, x *execution) error {
 	case errors.As(err, &start):
 		why := start.err
 		var path *fs.PathError
-		if errors.As(why, &path) { // with the path, the text would be another one in each place
+		if errors.As(why, &path) { // with the path, the text would differ between machines
 			why = path.Err
 		}
 		return &processor.Problem{
@@ -291,7 +290,7 @@ func (p *proc) failure(err error, cmd *exec.Cmd, x *execution) error {
 		text = name + " " + exitText(exit)
 		hint = p.whatItMay()
 		if p.config.Reads == Depfile {
-			cause = diag.ErrMoment // what it read besides is not known: see recordFailed
+			cause = diag.ErrMoment // it is not known what else it read: see recordFailed
 		}
 		if shortOf(output, x.v.dir) {
 			cause = diag.ErrMoment
@@ -333,7 +332,7 @@ func (p *proc) whatItMay() string {
 	return "`kiln shell ASSET` opens a shell where it ran; it may write only to {out} and below its current folder"
 }
 
-// whereInputs is where the inputs of a program are named.
+// whereInputs is where the inputs of a program are declared.
 func (p *proc) whereInputs() string {
 	if p.run != nil {
 		return fmt.Sprintf("among the inputs that the processor %q gives it", p.config.Name)
@@ -379,8 +378,8 @@ func (p *proc) warn(x *execution) {
 	})
 }
 
-// publish hands over what the program wrote. All outputs must be there: a declared one that
-// is missing now and then would leave a stale file in the game.
+// publish makes products of what the program wrote. All outputs must exist: if a declared one could
+// be missing, a stale file would stay in the game.
 func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 	name := path.Base(p.config.Command[0])
 	for _, o := range p.outputs {
@@ -409,16 +408,16 @@ func (p *proc) publish(ctx context.Context, job processor.Job, v *view) error {
 	return nil
 }
 
-// adopter is a job that can take a file as a product by moving it. The contract of a processor says nothing of that.
+// adopter is a job that can make a product by moving a file. It is not part of the contract of processors.
 type adopter interface {
 	TakeIn(out processor.Output, dir *os.File, name string) error
 }
 
-// hand hands over one output. Its error is fs.ErrNotExist or *notAFile if there is none.
+// hand makes a product of one output. Its error is fs.ErrNotExist or *notAFile if there is none.
 func (p *proc) hand(ctx context.Context, job processor.Job, v *view, o output) error {
 	file := outFile(job.Asset(), o)
 	out := processor.Output{Name: o.name, Type: p.productType(o), Extension: o.extension}
-	if j, ok := job.(adopter); ok && v.shelf != "" { // nobody outside of a box writes in the store
+	if j, ok := job.(adopter); ok && v.shelf != "" { // no process outside of a sandbox writes to the store
 		if _, err := v.regular(file); err != nil {
 			return err
 		}

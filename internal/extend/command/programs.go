@@ -17,17 +17,17 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Programs run for jobs of other processors than commands, which ask for it. All else is as for a command: the view, the box, the
-// environment, what is recorded, and the messages.
+// Programs runs programs for jobs of other processors than commands. Everything else is as for a command: the view, the
+// sandbox, the environment, the record, and the messages.
 type Programs struct {
 	kiln Kiln
 	*machine
 }
 
-// NewPrograms runs programs in a project in which Kiln has this.
+// NewPrograms returns Programs for a project with these files of Kiln's.
 func NewPrograms(k Kiln) *Programs { return &Programs{k, &machine{}} }
 
-// Limits of what a program hands back to a job, which has it in memory.
+// Limits of the results of a program for a job, which are in memory.
 const (
 	maxStdout = 64 << 20  // bytes
 	maxFiles  = 10_000    // below out
@@ -56,7 +56,7 @@ func (s *Programs) Run(ctx context.Context, job processor.Job, name string, c pr
 	return p.result(ctx, job, v, tools)
 }
 
-// result runs the program in its view, and takes what it made.
+// result runs the program in its view, and collects its results.
 func (p *proc) result(ctx context.Context, job processor.Job, v *view, tools map[string]string) (r processor.Result, err error) {
 	x := execution{job: job, v: v, tools: tools, args: slices.Clone(p.run.Args[1:])}
 	for i, a := range x.args {
@@ -84,7 +84,7 @@ func (p *proc) result(ctx context.Context, job processor.Job, v *view, tools map
 	return r, err
 }
 
-// checkCommand refuses what no program can be given. It is the processor that is wrong.
+// checkCommand returns an error for a command that no program can get. The processor has a bug then.
 func checkCommand(c *processor.Command) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return errors.New("a command without a program")
@@ -108,7 +108,7 @@ func checkCommand(c *processor.Command) error {
 	return checkPlaced(c)
 }
 
-// placed are the paths of what a job puts into the view.
+// placed are the paths of the files that a job puts into the view.
 func placed(c *processor.Command) map[string]bool {
 	all := map[string]bool{}
 	for name := range c.Files {
@@ -120,7 +120,7 @@ func placed(c *processor.Command) map[string]bool {
 	return all
 }
 
-// checkPlaced refuses paths that files in the view cannot have.
+// checkPlaced returns an error for paths that files in the view cannot have.
 func checkPlaced(c *processor.Command) error {
 	all := placed(c)
 	if len(all) < len(c.Files)+len(c.Scratch) {
@@ -144,7 +144,7 @@ func checkPlaced(c *processor.Command) error {
 	return nil
 }
 
-// stdin is a file of what a program reads from standard input: of one it can be given all, whether it reads it or not.
+// stdin is a file for a program's standard input. A file can be written completely, even if the program does not read it.
 func (v *view) stdin(data []byte) (*os.File, error) {
 	name := v.path(stdinFile)
 	if err := os.WriteFile(name, data, 0o600); err != nil {

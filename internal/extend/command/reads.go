@@ -18,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// view lays out what the program will see.
+// view lays out the files for the program.
 func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 	if err := p.traceable(); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (p *proc) view(ctx context.Context, job processor.Job) (*view, error) {
 	return v, nil
 }
 
-// traceable fails if the program is to be traced, and this system cannot do that.
+// traceable fails if the program must be traced, and this system does not support it.
 func (p *proc) traceable() error {
 	if p.config.Reads != Traced {
 		return nil
@@ -50,14 +50,14 @@ func (p *proc) traceable() error {
 		Code: string(diag.CommandUntraced),
 		Text: fmt.Sprintf("what %s reads cannot be seen: %v", path.Base(p.config.Command[0]), err),
 		Hint: hint,
-		Err:  errors.Join(err, diag.ErrMoment), // on another machine the same files may do
+		Err:  errors.Join(err, diag.ErrMoment), // on another machine the same files may succeed
 	}
 }
 
 // isGiven reports whether a job works on a file that is not a source file.
 func isGiven(job processor.Job) bool { return job.Asset().Made && job.Asset().Path != "" }
 
-// takes refuses a job without a source.
+// takes returns an error for a job without a source.
 func (p *proc) takes(job processor.Job) error {
 	if job.Asset().Path != "" {
 		return nil
@@ -69,11 +69,11 @@ func (p *proc) takes(job processor.Job) error {
 	}
 }
 
-// box is what the program may do.
+// box is the sandbox of the program.
 func (p *proc) box(v *view) seal.Box {
 	writable := v.scratch
 	if p.run != nil {
-		writable = v.dir // and not into what other programs of the job made, or the job itself
+		writable = v.dir // but not to the files of the job or of its other programs
 	}
 	return seal.Box{
 		Writable: []string{writable}, Network: p.config.Network, Trace: p.config.Reads == Traced,
@@ -81,7 +81,7 @@ func (p *proc) box(v *view) seal.Box {
 	}
 }
 
-// busy are folders in which Kiln itself may make something while the program runs.
+// busy are folders in which Kiln itself may create something while the program runs.
 func (p *proc) busy() (all []string) {
 	for _, dir := range slices.Concat(p.config.Built, p.config.State) {
 		all = append(all, filepath.Dir(dir))
@@ -89,7 +89,7 @@ func (p *proc) busy() (all []string) {
 	return all
 }
 
-// record tells the job what a traced program looked at.
+// record records what a traced program accessed.
 func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) error {
 	if p.config.Reads != Traced {
 		return nil
@@ -98,7 +98,7 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		all = append(all, loaders(tools[name])...)
 	}
-	cached := !slices.ContainsFunc(seen, func(a seal.Access) bool { // ldconfig reads all of the cache
+	cached := !slices.ContainsFunc(seen, func(a seal.Access) bool { // ldconfig reads the whole cache
 		return a.Op == seal.Exec && filepath.Base(a.Path) == "ldconfig"
 	})
 	for _, a := range seen {
@@ -116,8 +116,8 @@ func (p *proc) record(r *reads, tools map[string]string, seen []seal.Access) err
 	return r.libraries(seen)
 }
 
-// libraries records what the loader's cache says of each library that a program loaded or looked for, where the program read that. Of all
-// else in the cache it saw nothing; other caches and lists of the system are recorded whole.
+// libraries records the entries of the loader's cache for each library that a program loaded or looked for, if the program read the cache.
+// The program did not use other entries; other caches and lists of the system are recorded completely.
 func (r *reads) libraries(seen []seal.Access) error {
 	if !slices.ContainsFunc(seen, func(a seal.Access) bool { return a.Path == loaderCache }) {
 		return nil
@@ -132,9 +132,8 @@ func (r *reads) libraries(seen []seal.Access) error {
 	return nil
 }
 
-// rooted is a job of a project on disk, which tells where the source files lie that its answers are of. A program sees those, and no
-// others: what is recorded is of what it read, whatever kiln.toml and the folders came to be meanwhile. The contract of a processor says
-// nothing of that.
+// rooted is a job of a project on disk, which reports where the source files of its answers are. A program sees only those, so the record
+// is about what it read, even if kiln.toml or folders have changed meanwhile. It is not part of the contract of processors.
 type rooted interface {
 	Roots() []string            // absolute; a later one overlays an earlier one
 	Where(source string) string // the file; "" if there is none
@@ -147,7 +146,7 @@ func rootsOf(job processor.Job) []string {
 	return nil
 }
 
-// whereOf finds source files as the job knows them; "" where it does not.
+// whereOf returns a function that finds source files as the job knows them; "" if the job does not know one.
 func whereOf(job processor.Job) func(source string) string {
 	if j, ok := job.(rooted); ok {
 		return j.Where
@@ -162,20 +161,20 @@ func baseNames(files []string) (names []string) {
 	return names
 }
 
-// reads turns paths that a program used into what a job records.
+// reads converts paths that a program used into what a job records.
 type reads struct {
 	job     processor.Job
 	v       *view
 	roots   []string
-	busy    []string          // folders in which Kiln itself may make something meanwhile
-	built   []string          // folders of products, and files made of them
-	state   []string          // and of what Kiln remembers
-	program string            // for people
+	busy    []string          // folders in which Kiln itself may create something meanwhile
+	built   []string          // folders of products, and of files made from them
+	state   []string          // folders of Kiln's state
+	program string            // for display
 	name    string            // of the processor
-	shipped []string          // names of files that are made of products
+	shipped []string          // names of files made from products
 	real    map[string]string // folders, and where their links lead
 	done    map[string]bool   // what was recorded: kind and name
-	absent  map[string]bool   // names that are no source files of Kiln's
+	absent  map[string]bool   // names that are not source files of Kiln's
 	entered map[string]bool   // source folders in which something was recorded
 }
 
@@ -187,7 +186,7 @@ func (p *proc) newReads(job processor.Job, v *view) *reads {
 	}
 }
 
-// see records accesses in their order, after the asset's own file. Then none of the files may have changed.
+// see records accesses in order, after the asset's own file. It fails if one of the files has changed since.
 func (r *reads) see(all []seal.Access) error {
 	if source := r.job.Asset().Path; source != "" && !r.v.placed[source] {
 		own := lookAt(r.v.path(viewFolder+"/"+source), seal.Read)
@@ -196,7 +195,7 @@ func (r *reads) see(all []seal.Access) error {
 		}
 		all = append([]seal.Access{own}, all...)
 	}
-	var refused error // the first; what else was read may be what mends it
+	var refused error // the first error; the other accesses are recorded too, because a change of one of these files may fix it
 	all = slices.DeleteFunc(all, func(a seal.Access) bool {
 		err := r.refuse(&a)
 		refused = cmp.Or(refused, err)
@@ -210,14 +209,14 @@ func (r *reads) see(all []seal.Access) error {
 		}
 		folders = append(folders, asked...)
 	}
-	for _, name := range folders { // that one is there is known by what was seen in it, or by its list
+	for _, name := range folders { // its existence follows from what was read in it, or from its listing
 		if name != "." && !r.entered[name] {
 			if err := r.glob(name); err != nil {
 				return err
 			}
 		}
 	}
-	outdated := r.v.outdated() // after all is recorded: what is recorded is what the program saw
+	outdated := r.v.outdated() // after everything is recorded: the record is what the program saw
 	for i := range all {
 		if err := r.unchanged(&all[i], outdated); err != nil {
 			return err
@@ -226,18 +225,18 @@ func (r *reads) see(all []seal.Access) error {
 	return refused
 }
 
-// lookAt is an access as it would be now.
+// lookAt is the current state as an access.
 func lookAt(file string, op seal.Op) seal.Access {
 	real, state := seal.Find(file)
 	return seal.Access{Path: file, Real: real, Op: op, State: state}
 }
 
-// byChance says why products are refused.
+// byChance is the reason why products are refused.
 const byChance = "what Kiln makes cannot be read by path, for whether it is there, and of which build, is left to chance"
 
-// refuse fails if a program read what Kiln made, or asked for it: what it finds there depends on which jobs ran before it, and none of them
-// waits for another. That the folder of its run is where it is, every program may see, and that something is missing in the folders above,
-// where many look for their settings; and that there is a folder for products, as there always is: a list of the project's folder names it.
+// refuse fails if a program read what Kiln made, or asked for it: the answer depends on which jobs ran before, and none of them waits for
+// another. Allowed are: that the folder of its run exists, that files are missing in its parents, where many programs look for settings,
+// and that there is a folder for products, because a listing of the project's folder names it.
 func (r *reads) refuse(a *seal.Access) error {
 	bad := func(shown, why, hint string) error {
 		return &processor.Problem{
@@ -261,7 +260,7 @@ func (r *reads) refuse(a *seal.Access) error {
 	return nil
 }
 
-// instead says how a program gets the product that it read in the output folder, by its path from the folder above that.
+// instead describes how a program gets the product that it read in the output folder.
 func (r *reads) instead(shown string) string {
 	_, file, _ := strings.Cut(shown, "/")
 	platform, file, _ := strings.Cut(file, "/")
@@ -282,13 +281,13 @@ func (r *reads) instead(shown string) string {
 	return "write `needs = [\"ASSET\"]` in its rule, and have it read that asset's products below {needs}; or have it read the source file"
 }
 
-// itself tells whether a program asked no more than whether there is such a folder of Kiln's own, or one that the run is in.
+// itself reports whether a program only asked whether a folder of Kiln's, or a parent of the run's folder, exists.
 func (r *reads) itself(a *seal.Access) bool {
 	_, above := cutFolder(a.Real, r.v.scratch)
 	return a.Op == seal.Look && a.State.Dir && (above || slices.Contains(r.built, a.Real))
 }
 
-// shownBelow is a path for people, if it is one of these folders or in one.
+// shownBelow is a path for display, if it is one of these folders or in one.
 func shownBelow(folders []string, p string) (string, bool) {
 	for _, dir := range folders {
 		if rest, ok := cutFolder(dir, p); ok {
@@ -317,7 +316,7 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 			continue
 		}
 		if _, is := processor.UUIDOf(name); is {
-			continue // the job would take it for the asset that has this UUID; what is there is recorded by its path
+			continue // the job would take it for the asset with this UUID, so it is recorded by its path
 		}
 		is, err := r.source(name, a)
 		if err != nil {
@@ -334,14 +333,14 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 	return folders, nil
 }
 
-// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: with what Kiln ignores, and with folders
-// that are empty. The folder may come to lie in any root. Of a file it records that no later root has one of its name, be it one that Kiln
-// ignores, and what is in it if it is in a later root itself: it may be such a one, over a file that Kiln knows.
+// asKernel records a folder of the source roots, or that nothing is there, as the program sees it: including ignored files and empty
+// folders. The folder may appear in any root. For a file it records that no later root has one of its name, even an ignored one, and its
+// content if it is in a later root: then it may be an ignored one that hides a file which Kiln knows.
 func (r *reads) asKernel(name string, a *seal.Access) error {
 	from := 0
 	if a.State.Exists && !a.State.Dir {
 		_, from = r.root(a.Real)
-		if from == 0 { // there it is what Kiln knows, or else recorded by its path
+		if from == 0 { // in the first root it is the file that Kiln knows, or else recorded by its path
 			from++
 		}
 	}
@@ -357,7 +356,7 @@ func (r *reads) asKernel(name string, a *seal.Access) error {
 	return nil
 }
 
-// source records what a program did with a source file; known is false if Kiln knows no such file.
+// source records what a program did with a source file; known is false if Kiln does not know such a file.
 func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	for dir := path.Dir(name); dir != "." && !r.entered[dir]; dir = path.Dir(dir) {
 		r.entered[dir] = true
@@ -365,7 +364,7 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	if a.Op == seal.List && a.State.Dir {
 		return true, r.glob(name)
 	}
-	if !a.State.Exists && a.Op == seal.Look { // it may become a folder, of which the job knows no more than what is in it
+	if !a.State.Exists && a.Op == seal.Look { // it may become a folder, of which the job only knows the content
 		if err := r.glob(name); err != nil {
 			return false, err
 		}
@@ -399,8 +398,7 @@ func (r *reads) source(name string, a *seal.Access) (known bool, err error) {
 	return !r.absent[name], nil
 }
 
-// same fails if the program read another file by the name of a source file than the job knows by it: one that came to another root since
-// Kiln looked.
+// same fails if the program read another file of this name than the job knows: one that appeared in another root since the scan.
 func (r *reads) same(name string, a *seal.Access) error {
 	j, ok := r.job.(rooted)
 	if !ok {
@@ -412,11 +410,11 @@ func (r *reads) same(name string, a *seal.Access) error {
 	return nil
 }
 
-// hidden records why a program did not find a file that Kiln knows: a later root has a file in place of a folder that it is in. Else the
-// file went since Kiln looked, and what the program made of that holds no longer once it comes back.
+// hidden records why a program did not find a file that Kiln knows: a later root has a file in place of one of its
+// folders. Otherwise the file was removed since the scan, and the program's result is not valid once it is back.
 func (r *reads) hidden(name string) error {
 	if strings.HasPrefix(name, ".") || seal.StateOf(r.v.path(viewFolder+"/"+name)).Exists {
-		return nil // it is in no view; or it is there, and the program did not ask for it by this name
+		return nil // it is not in the view; or it exists, and the program did not ask for it by this name
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if is, err := r.job.Exists(dir); is || err != nil {
@@ -426,7 +424,7 @@ func (r *reads) hidden(name string) error {
 	return changedMeanwhile(name)
 }
 
-// glob records which files are in a source folder, and that it is not a file.
+// glob records which files are in a source folder, and that the folder is not a file.
 func (r *reads) glob(folder string) error {
 	pattern := "**"
 	if folder != "." {
@@ -436,7 +434,7 @@ func (r *reads) glob(folder string) error {
 		return nil
 	}
 	_, err := r.job.Glob(pattern)
-	if err == nil && folder != "." && r.once("exists", folder) { // an empty one may become a file
+	if err == nil && folder != "." && r.once("exists", folder) { // an empty folder may become a file
 		var known bool
 		known, err = r.job.Exists(folder)
 		r.absent[folder] = !known
@@ -444,10 +442,10 @@ func (r *reads) glob(folder string) error {
 	return err
 }
 
-// external records what is not in the source roots by its absolute path; that it is missing, too.
+// external records what is not in the source roots by its absolute path, also if it is missing.
 func (r *reads) external(file string, a *seal.Access) error {
 	if a.State.Dir && a.Op == seal.List {
-		file += "/" // the names in it
+		file += "/" // its names
 	}
 	if !r.once("tool", file) {
 		return nil
@@ -465,8 +463,8 @@ func (r *reads) once(kind, name string) bool {
 	return first
 }
 
-// unchanged fails if a file is not as it was when the program saw it, or if the view is outdated where the program looked: what came to a
-// source root since has no link. Of a folder that was not listed it counts that it is there: what is in it was recorded by name.
+// unchanged fails if a file has changed since the program saw it, or if the view is outdated at this path: what was added to a source root
+// since has no link. For a folder that was not listed only its existence counts, because its entries were recorded by name.
 func (r *reads) unchanged(a *seal.Access, outdated []string) error {
 	for _, changed := range outdated {
 		names, _ := r.names(a)
@@ -496,8 +494,8 @@ func changedMeanwhile(file string) error {
 	}
 }
 
-// names are the source files that a path means: as it is written, and where its links lead. external is the path that has to be
-// recorded besides, if it means something else that is not the program's own.
+// names returns the source files that a path means: as it is written, and where its links lead. external is a path that
+// must be recorded too, if it means something else that is not the program's own.
 func (r *reads) names(a *seal.Access) (names []string, external string) {
 	p, to := a.Path, a.Real
 	add := func(name string) {
@@ -530,7 +528,7 @@ func (r *reads) names(a *seal.Access) (names []string, external string) {
 	return names, external
 }
 
-// own tells whether a path is in the program's scratch folder.
+// own reports whether a path is in the program's scratch folder.
 func (r *reads) own(p string) bool {
 	if _, ok := cutFolder(r.v.scratch, p); ok {
 		return true
@@ -539,7 +537,7 @@ func (r *reads) own(p string) bool {
 	return ok
 }
 
-// root is the innermost source root that a path is in, and the path below it; -1 if there is none.
+// root is the innermost source root of a path, and the path below it; -1 if there is none.
 func (r *reads) root(p string) (name string, root int) {
 	root = -1
 	for i, dir := range r.roots {
@@ -552,7 +550,7 @@ func (r *reads) root(p string) (name string, root int) {
 	return name, root
 }
 
-// overlaid tells whether a later root has a file of that name.
+// overlaid reports whether a later root has a file of that name.
 func (r *reads) overlaid(name string, root int) bool {
 	for _, dir := range r.roots[root+1:] {
 		if st, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && !st.IsDir() {
@@ -562,14 +560,14 @@ func (r *reads) overlaid(name string, root int) bool {
 	return false
 }
 
-// folder is a folder with its links followed, as far as they lead anywhere. It remembers.
+// folder returns a folder with its links resolved, as far as they lead anywhere. It caches results.
 func (r *reads) folder(dir string) string {
 	if real, ok := r.real[dir]; ok {
 		return real
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		if real = dir; filepath.Dir(dir) != dir { // it is missing, but what it would lie in may be a link
+		if real = dir; filepath.Dir(dir) != dir { // it is missing, but its parent may be a link
 			real = filepath.Join(r.folder(filepath.Dir(dir)), filepath.Base(dir))
 		}
 	}

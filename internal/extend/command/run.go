@@ -16,29 +16,29 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// drainTime is how long the output is still read once the program and its group are gone. Only a
-// process that left the group can hold a pipe open then, and nobody waits for that one.
+// drainTime is how long output is still read after the program and its group have ended. Only a
+// process that left the group can then keep a pipe open.
 const drainTime = time.Second
 
-// errTimeout is the cause of a context that the timeout ended.
+// errTimeout is the cause of a context that ended by the timeout.
 var errTimeout = errors.New("timeout")
 
-// ended is what became of a program.
+// ended is the result of running a program.
 type ended struct {
-	// err is *exec.ExitError, the context's cause, *startError, or an error of the watch.
+	// err is *exec.ExitError, the context's cause, *startError, or an error of the trace.
 	err error
 
-	peak int64         // the most memory that it had, in bytes, as far as the system can tell: see group.peak
-	seen []seal.Access // what it looked at, if it was traced
+	peak int64         // peak memory, in bytes, if the system reports it: see group.peak
+	seen []seal.Access // accesses, if it was traced
 
-	alone bool // nothing of the program's group was left behind
+	alone bool // no process of the program's group was left
 }
 
-// run runs a program in a box to its end and collects its output. When the context ends, the program and all that it
-// started are killed; the same happens to what it leaves behind.
+// run runs a program in a sandbox to its end and collects its output. When the context ends, the program and all
+// processes that it started are killed; so are processes that it leaves behind.
 //
-// The goroutine in the box does nothing but wait: each time that one which is locked to a thread waits for another goroutine, two threads
-// have to be woken.
+// The goroutine in the sandbox only waits: if it communicated with other goroutines, each wait would wake two threads,
+// because it is locked to a thread.
 func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 	p, err := openPipes(cmd)
 	if err != nil {
@@ -46,7 +46,7 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 	}
 	var e ended
 	done := make(chan struct{})
-	go func() { // the box is around a thread, and that ends with this goroutine
+	go func() { // the sandbox belongs to a thread, which ends with this goroutine
 		defer close(done)
 		defer p.end()
 		runtime.LockOSThread()
@@ -66,8 +66,8 @@ func run(ctx context.Context, cmd *exec.Cmd, out *capture, box seal.Box) ended {
 	return e
 }
 
-// inBox runs a program on this thread, and says when it has what it was given. The kernel ends the program when the thread that started it
-// ends (see dieWithParent), so the goroutine is locked to it.
+// inBox runs a program on this thread, and calls given when the program has its streams. The kernel ends the program
+// with the thread that started it (see dieWithParent), so the goroutine is locked to it.
 func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
 	if cmd.Stdin == nil {
 		if cmd.Stdin, e.err = nothing(); e.err != nil {
@@ -91,28 +91,28 @@ func inBox(ctx context.Context, cmd *exec.Cmd, given func()) (e ended) {
 	e.err = cmd.Wait()
 	e.peak = g.peak(cmd)
 	stopped := !alive()
-	e.alone = g.kill() // what it left behind
+	e.alone = g.kill() // processes that it left behind
 	if stopped {
 		e.err = context.Cause(ctx)
 	}
 	return e
 }
 
-// nothing is what programs read from standard input; os/exec would open it anew for each.
+// nothing is an empty standard input for programs; os/exec would open it again for each.
 var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
 
-// oneMore gives Go a processor more than there are. A thread that starts a program keeps its processor until the kernel has loaded that,
-// 0.3 ms in which the program has the core: who else could prepare or store had none. 2,000 `cp`s on two cores took 2.7 s, and 2.3 with it.
+// oneMore gives Go one processor more than there are. A thread that starts a program keeps its processor until the kernel has loaded the
+// program, 0.3 ms in which no other goroutine could use the core. 2,000 `cp`s on two cores took 2.7 s, and 2.3 with it.
 var oneMore = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
 
-// startError says that a program did not run at all.
+// startError means that a program did not start.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// pipes carry a program's output. os/exec has pipes of its own, but its Wait waits for their
-// end before the group can be killed that holds them open.
+// pipes carry a program's output. os/exec has pipes of its own, but its Wait waits for their end
+// before the group that keeps them open can be killed.
 type pipes struct {
 	read, write [2]*os.File // standard output, standard error
 	late        *time.Timer
@@ -132,14 +132,14 @@ func openPipes(cmd *exec.Cmd) (*pipes, error) {
 	return p, nil
 }
 
-// given says that the program has its ends.
+// given is called when the program has its ends.
 func (p *pipes) given() {
 	for _, f := range p.write {
 		f.Close()
 	}
 }
 
-// end says that the program has ended: what it wrote is still read, but not for ever.
+// end is called when the program has ended: its remaining output is read, for a limited time.
 func (p *pipes) end() {
 	p.given()
 	p.late = time.AfterFunc(drainTime, p.closeRead)
@@ -153,8 +153,7 @@ func (p *pipes) collect(out *capture) {
 	both.Wait()
 }
 
-// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of what a job takes of
-// the heap.
+// copyOutput is io.Copy with a buffer of 4 KB: most programs write nothing, and one of 32 KB would be three quarters of a job's heap.
 func copyOutput(to io.Writer, from io.Reader) {
 	io.CopyBuffer(to, struct{ io.Reader }{from}, make([]byte, 4<<10))
 }
@@ -173,8 +172,8 @@ func (p *pipes) closeRead() {
 	}
 }
 
-// environment is all that a program gets: nothing of the machine's, the user's or the
-// day's but the declared variables. These come last, so that they win.
+// environment is the whole environment of a program: it does not depend on the machine, the user or
+// the day, except for the declared variables, which come last and have precedence.
 func environment(tool string, v *view, names []string, lookup func(string) (string, bool)) []string {
 	folders := append([]string{filepath.Dir(tool)}, systemPath(lookup)...)
 	home, temp := v.path(homeFolder), v.path(tempFolder)
@@ -192,7 +191,7 @@ func environment(tool string, v *view, names []string, lookup func(string) (stri
 	return env
 }
 
-// exitText says how a program ended: "failed with exit code 1", "was ended by signal: killed".
+// exitText describes how a program ended: "failed with exit code 1", "was ended by signal: killed".
 func exitText(err *exec.ExitError) string {
 	if signalled(err) {
 		return "was ended by " + strings.TrimSpace(err.ProcessState.String())

@@ -14,9 +14,8 @@ import (
 
 var validSetting = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 
-// settingsStruct makes a struct type of the declared settings, the same as a processor
-// in Go would have written, and a value with the defaults: so the rules are
-// decoded, checked and shown by the same code for both. It is nil if there are none.
+// settingsStruct makes a struct type of the declared settings, like that of a processor in Go, and a value with the defaults, so that the
+// same code decodes, checks and shows rules for both. It returns nil if there are none.
 func settingsStruct(settings []Setting) (any, []error) {
 	if len(settings) == 0 {
 		return nil, nil
@@ -61,10 +60,10 @@ func settingsStruct(settings []Setting) (any, []error) {
 	return p.Interface(), nil
 }
 
-// fieldName makes a setting's name one that reflect lets out of the package: Max_size.
+// fieldName makes an exported field name of a setting's name, as reflect requires: Max_size.
 func fieldName(setting string) string { return strings.ToUpper(setting[:1]) + setting[1:] }
 
-// defaultValue is the default as a settings struct holds it: whole numbers are int64.
+// defaultValue is the default in the form of a settings struct: whole numbers are int64.
 func defaultValue(v any) (reflect.Value, bool) {
 	switch v := v.(type) {
 	case int:
@@ -83,7 +82,7 @@ func defaultValue(v any) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// listValue is defaultValue of a list whose elements are of one kind.
+// listValue is defaultValue for a list whose elements have one type.
 func listValue(list []any) (reflect.Value, bool) {
 	if len(list) == 0 {
 		return reflect.ValueOf([]string{}), true
@@ -105,7 +104,7 @@ func listValue(list []any) (reflect.Value, bool) {
 	return out, true
 }
 
-// settingValue is a setting of a job as arguments: one for each element of a list, else one.
+// settingValue is a setting of a job as arguments: one for each element of a list, otherwise one.
 func settingValue(settings any, name string) []string {
 	v := reflect.ValueOf(settings).Elem().FieldByName(fieldName(name))
 	if v.Kind() != reflect.Slice {
@@ -118,7 +117,7 @@ func settingValue(settings any, name string) []string {
 	return list
 }
 
-// scalar writes a value so that it does not depend on the locale: true, -3, 0.25, text.
+// scalar formats a value independently of the locale: true, -3, 0.25, text.
 func scalar(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Bool:

@@ -6,7 +6,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// What systems say of what may be otherwise the next time, as C libraries and Windows put it, in lower case; programs run with LC_ALL=C.
+// Messages of systems about conditions that may pass, from C libraries and Windows, in lower case; programs run with LC_ALL=C.
 var (
 	saysFull  = []string{"no space left on device", "disk quota exceeded", "not enough space on the disk"}
 	saysShort = []string{
@@ -15,19 +15,19 @@ var (
 	}
 )
 
-// leastRoom is how much room the disk must have, in bytes, for a failure to be no fault of that: what a program could not write may be gone
-// again, but hardly all.
+// leastRoom is how much space the disk must have, in bytes, for a failure to have another cause: a program may have
+// deleted what it could not write completely, but hardly everything.
 const leastRoom = 1 << 20
 
-// shortOf tells whether a program that failed may have done so because this machine was short of something. The same input may go well then
-// the next time: a failure that is tried again and fails again costs its time in each build, and one that is kept wrongly stays until somebody
-// changes the file.
+// shortOf reports whether a program may have failed because this machine was short of something, so that the same input
+// may succeed the next time. A failure that is wrongly tried again costs time in each build; one that is wrongly cached
+// stays until a user changes the file.
 func shortOf(output, folder string) bool {
 	return says(output, saysFull) || says(output, saysShort) || full(folder)
 }
 
-// cutShort tells whether the disk was full for a program that says so, and succeeded all the same: as a shell script does that goes on
-// after what failed. What it wrote is not whole.
+// cutShort reports whether the disk was full for a program that says so but succeeded, such as a shell script that
+// continues after a failure. Its output is incomplete.
 func cutShort(stderr, folder string) bool { return says(stderr, saysFull) && full(folder) }
 
 func says(output string, any []string) bool {

@@ -12,11 +12,12 @@ import (
 // placeholders that every command knows; settings and {out:NAME} come on top.
 var placeholders = []string{"in", "out", "dep", "name", "ext", "platform", "root", "needs", "assets", "tool"}
 
-// An argument of the template is a run of parts that are put together:
+// An argument of the template is a sequence of parts:
 //
 //	argument = { text | "{{" | "}}" | "{" name [ ":" detail ] "}" }
 //
-// A setting that is a list stands alone in its argument, and becomes one argument an element.
+// A setting that is a list must be alone in its argument, and becomes one argument for each
+// element.
 type argument []part
 
 // part is literal text if it has no name, else a placeholder.
@@ -64,7 +65,7 @@ func parseArgument(s string) (argument, error) {
 	return a, nil
 }
 
-// parseCommand parses the template and refuses all that would fail in every job.
+// parseCommand parses the template and reports everything that would fail in every job.
 func parseCommand(c Config) (args []argument, errs []error) {
 	bad := func(index int, hint, format string, args ...any) {
 		errs = append(errs, &ConfigError{"command", index, diag.CommandTemplate, fmt.Sprintf(format, args...), hint})
@@ -117,9 +118,9 @@ func (p part) String() string {
 	return "{" + p.name + "}"
 }
 
-// knownNames is what may stand in braces.
+// knownNames are the names allowed in braces.
 type knownNames struct {
-	names   []string // all of them, without braces, for people
+	names   []string // all of them, without braces, for display
 	lists   map[string]bool
 	outputs map[string]string
 }
@@ -139,7 +140,7 @@ func known(c Config) knownNames {
 	return k
 }
 
-// refuse says why a placeholder cannot stand where it does, and what to do; text is "" if it can.
+// refuse explains why a placeholder is not allowed at its place, and what to do; text is "" if it is allowed.
 func (k knownNames) refuse(p part, alone, program bool) (text, hint string) {
 	whole := strings.Trim(p.String(), "{}")
 	_, isOutput := k.outputs[p.detail]
@@ -172,7 +173,7 @@ func braced(names []string) []string {
 	return out
 }
 
-// uses tells whether the template has a placeholder.
+// uses reports whether the template has a placeholder.
 func uses(args []argument, name string) bool {
 	return slices.ContainsFunc(args, func(a argument) bool {
 		return slices.ContainsFunc(a, func(p part) bool { return p.name == name })

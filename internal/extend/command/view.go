@@ -29,9 +29,9 @@ import (
 //	assets/     lists of assets that the program is given
 //	out/        what it makes
 //	home/ tmp/  HOME and TMPDIR
-//	depfile.d   what it says it read
+//	depfile.d   the list of files that it read
 //
-// below frameFolder, which is by itself in the job's scratch folder: see frame.
+// below frameFolder, a folder of its own in the job's scratch folder: see frame.
 const (
 	frameFolder = "run"
 
@@ -42,44 +42,44 @@ const (
 	homeFolder  = "home"
 	tempFolder  = "tmp"
 	depfile     = "depfile.d"
-	stdinFile   = "stdin" // what it reads from standard input, if that is something
+	stdinFile   = "stdin" // its standard input, if there is any
 )
 
-// maxViewFiles is how many files an input view may have. Each job copies all of its own, so
-// more of them is a glob that is too wide and not a program that needs so much.
+// maxViewFiles is how many files an input view may have. Each job copies all of its own, so more of
+// them usually means that a glob is too wide.
 const maxViewFiles = 10_000
 
-// fileTime is the modification time of everything in a view. Programs write it into archives;
-// it is not 1970, because a ZIP file knows nothing before 1980.
+// fileTime is the modification time of everything in a view. Programs write it into archives; it is
+// not 1970, because ZIP files cannot represent times before 1980.
 var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// view is the tree a program sees. It is laid out by plain paths: nobody else writes there yet, and going through root takes three
-// times as many system calls.
+// view is the tree that a program sees. It is laid out by plain paths: no other process writes there yet, and using
+// root takes three times as many system calls.
 type view struct {
 	scratch string            // the job's scratch folder, absolute; or dir, if that is on the shelf
-	dir     string            // the frame's, in it
-	root    *os.Root          // of dir: the program may have put a link anywhere, and it must not lead out
-	files   map[string]bool   // in the view, by their path there
-	placed  map[string]bool   // those that are no source files
+	dir     string            // the frame, in scratch
+	root    *os.Root          // of dir: the program may have created links, which must not lead out
+	files   map[string]bool   // files in the view, by path
+	placed  map[string]bool   // those that are not source files
 	made    map[string]bool   // folders below dir, with forward slashes
-	order   []string          // made, each after the one it lies in
-	links   map[string]string // to source files, and where they lead; nil if these are copied
-	listed  []listed          // what the links were laid out of
-	hidden  []string          // folders that no link leads to, and files that Kiln writes
+	order   []string          // made, each after its parent
+	links   map[string]string // links to source files, and their targets; nil if files are copied
+	listed  []listed          // what the links were made from
+	hidden  []string          // folders without links, and files that Kiln writes
 
-	began int64 // before the links were laid out, in the time of files: see diskTime; of links alone
+	began int64 // before the links were created, in the time of files: see diskTime; only with links
 
 	frames *frames
-	shelf  string          // where the frame goes afterwards; "" if nowhere
-	owner  string          // begins its name there
+	shelf  string          // path for the frame afterwards; "" if there is none
+	owner  string          // prefix of its name there
 	like   fs.FileInfo     // an empty folder of the frame
 	calm   map[string]calm // by folder
 
-	seat  *seat // in a box around the frame, which stays on the shelf; nil if the frame is moved
-	alone bool  // nothing runs on that seat, or was left behind
+	sandbox *sandbox // for the frame, which stays on the shelf; nil if the frame is moved
+	alone   bool     // no process of the sandbox runs or was left
 }
 
-// openView is a view with the folders that every run has, and nothing else.
+// openView returns a view with only the folders that every run has.
 func (p *proc) openView(job processor.Job) (*view, error) {
 	v := &view{
 		files: map[string]bool{}, made: map[string]bool{}, placed: map[string]bool{}, frames: p.frames, owner: p.config.Name, alone: true,
@@ -90,15 +90,15 @@ func (p *proc) openView(job processor.Job) (*view, error) {
 		err = moment(err)
 	}
 	if err != nil {
-		if v.seat != nil {
-			v.seat.end()
+		if v.sandbox != nil {
+			v.sandbox.end()
 		}
 		return nil, err
 	}
 	return v, nil
 }
 
-// lay lays out all that the program sees. What is of source files, or products, is recorded by the Job.
+// lay lays out all files that the program sees. The Job records source files and products.
 func (p *proc) lay(ctx context.Context, job processor.Job, v *view) error {
 	if isGiven(job) {
 		v.placed[job.Asset().Path] = true
@@ -130,7 +130,7 @@ func (p *proc) lay(ctx context.Context, job processor.Job, v *view) error {
 			continue
 		}
 		if c, ok := v.calm[folder]; ok && c.state.Written == fileTime.UnixNano() {
-			continue // and nothing was put in it since
+			continue // and nothing was put into it since
 		}
 		if err := os.Chtimes(v.path(folder), fileTime, fileTime); err != nil {
 			return moment(err)
@@ -139,7 +139,7 @@ func (p *proc) lay(ctx context.Context, job processor.Job, v *view) error {
 	return nil
 }
 
-// inputs are the globs of the files that the program is given.
+// inputs are the globs of the files for the program.
 func (p *proc) inputs(job processor.Job) (globs []string) {
 	if j, ok := job.(byHand); ok {
 		globs = j.Inputs()
@@ -150,7 +150,7 @@ func (p *proc) inputs(job processor.Job) (globs []string) {
 	return globs
 }
 
-// byHand is a job that depends on source files and on products by hand. The contract of a processor says nothing of that.
+// byHand is a job with dependencies by hand. It is not part of the contract of processors.
 type byHand interface {
 	Inputs() []string // globs
 	Needs() ([]processor.Product, error)
@@ -205,7 +205,7 @@ func (p *proc) copies(ctx context.Context, job processor.Job, v *view) error {
 	return nil
 }
 
-// place puts into the view what the job works on, if that is no source file, and the files that a job gives to a program by itself.
+// place puts the job's source into the view, if it is not a source file, and the files that a job passes to a program.
 func (p *proc) place(job processor.Job, v *view) error {
 	if isGiven(job) && (p.run == nil || !placed(p.run)[job.Asset().Path]) {
 		in, err := job.Source()
@@ -229,7 +229,7 @@ func (p *proc) place(job processor.Job, v *view) error {
 	return p.placeScratch(job, v)
 }
 
-// placeScratch puts into the view what a job gives to a program out of its scratch folder.
+// placeScratch puts files of the job's scratch folder into the view.
 func (p *proc) placeScratch(job processor.Job, v *view) error {
 	if len(p.run.Scratch) == 0 {
 		return nil
@@ -351,7 +351,7 @@ func (v *view) clear(asset processor.Asset, paths []string) error {
 	return nil
 }
 
-// moment marks an error of this machine's disk: another try may go well.
+// moment marks an error of this machine's disk: another try may succeed.
 func moment(err error) error {
 	if err == nil {
 		return nil
@@ -359,7 +359,7 @@ func moment(err error) error {
 	return fmt.Errorf("%w (%w)", err, diag.ErrMoment)
 }
 
-// nameable refuses the names of files that this system cannot have.
+// nameable returns an error for names of files that this system does not allow.
 func nameable(file string) error {
 	if _, err := filepath.Localize(file); err == nil && fs.ValidPath(file) {
 		return nil
@@ -371,7 +371,7 @@ func nameable(file string) error {
 	}
 }
 
-// put makes a file in a folder of the run.
+// put writes a file in a folder of the run.
 func (v *view) put(folder, file string, from io.Reader) error {
 	if err := nameable(file); err != nil {
 		return err
@@ -400,7 +400,7 @@ func (v *view) put(folder, file string, from io.Reader) error {
 	return moment(os.Chtimes(name, fileTime, fileTime))
 }
 
-// mkdir makes a folder below the scratch folder and the ones it lies in.
+// mkdir creates a folder below the scratch folder, and its parents.
 func (v *view) mkdir(folder string) error {
 	if folder == "." || v.made[folder] {
 		return nil
@@ -414,7 +414,7 @@ func (v *view) mkdir(folder string) error {
 	return moment(os.Mkdir(v.path(folder), 0o755))
 }
 
-// places are paths with their links followed, as a watcher wants them.
+// places are paths with their links resolved, as a trace needs them.
 func (v *view) places(names ...string) (all []string) {
 	dir := v.dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -429,8 +429,8 @@ func (v *view) places(names ...string) (all []string) {
 // path is a file or folder of the run as an absolute path.
 func (v *view) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
 
-// relative turns a path as the program gives it, relative to the view or absolute, into the
-// path of a source file in the view; ok is false if it is none.
+// relative converts a path from the program, relative to the view or absolute, to the path of a
+// source file in the view; ok is false if it is not one.
 func (v *view) relative(p string) (source string, ok bool) {
 	if filepath.IsAbs(p) {
 		rel, ok := below(v.path(viewFolder), p)
@@ -440,8 +440,8 @@ func (v *view) relative(p string) (source string, ok bool) {
 	return p, v.files[p]
 }
 
-// below is the part of an absolute path that follows a folder, with forward slashes. Both
-// are tried as they are and with their links followed, for a program may report either.
+// below is the part of an absolute path after a folder, with forward slashes. Both are tried
+// unchanged and with their links resolved, because a program may report either.
 func below(folder, p string) (string, bool) {
 	if rel, ok := cutFolder(folder, p); ok {
 		return rel, true
@@ -461,7 +461,7 @@ func below(folder, p string) (string, bool) {
 }
 
 func cutFolder(folder, p string) (string, bool) {
-	if filepath.Separator == '/' && filepath.IsAbs(folder) && filepath.IsAbs(p) { // a traced program asks for hundreds
+	if filepath.Separator == '/' && filepath.IsAbs(folder) && filepath.IsAbs(p) { // a traced program accesses hundreds of files
 		rest, ok := strings.CutPrefix(filepath.Clean(p), strings.TrimSuffix(filepath.Clean(folder), "/"))
 		if !ok || rest != "" && rest[0] != '/' {
 			return "", false
@@ -476,8 +476,8 @@ func cutFolder(folder, p string) (string, bool) {
 	return rel, true
 }
 
-// open opens what the program wrote; only a regular file will do. The error is fs.ErrNotExist
-// if there is nothing, and *notAFile if there is something else.
+// open opens an output of the program; it must be a regular file. The error is fs.ErrNotExist if
+// there is nothing, and *notAFile if there is something else.
 func (v *view) open(name string) (*os.File, error) {
 	name = filepath.FromSlash(name)
 	before, err := v.regular(name)
@@ -488,14 +488,14 @@ func (v *view) open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, moment(err)
 	}
-	// What lies there now may be another file, if a process of the program still runs.
+	// It may be another file by now, if a process of the program still runs.
 	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
 		return nil, errors.Join(&notAFile{"a file that still changes"}, err, f.Close())
 	}
 	return f, nil
 }
 
-// regular looks at a file, and fails as open does.
+// regular returns the stat of a file, and fails as open does.
 func (v *view) regular(name string) (fs.FileInfo, error) {
 	info, err := v.root.Lstat(filepath.FromSlash(name))
 	switch {
@@ -509,7 +509,7 @@ func (v *view) regular(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// notAFile says what lies where a file should.
+// notAFile means that something else is at the path of a file.
 type notAFile struct{ kind string }
 
 func (e *notAFile) Error() string { return "it is " + e.kind }

@@ -1,8 +1,9 @@
-// Package gocode compiles Go packages of a project, and knows without asking the go tool whether what they are compiled of has changed.
+// Package gocode compiles Go packages of a project, and checks, without calling the go tool, whether their source has
+// changed.
 //
-// What counts is content: every file of the package and of the packages of work trees that it imports, the names of the files that the go
-// tool would look at, what patterns of embedded files match, and the versions of all else. Size and times of a file only say when to look
-// at its content.
+// Content counts: every file of the package and of the packages of work trees that it imports, the names of the files
+// that the go tool would read, the matches of patterns of embedded files, and the versions of everything else. Size and
+// times of a file only decide when its content is read.
 package gocode
 
 import (
@@ -31,36 +32,37 @@ import (
 // Package is a Go package of a project.
 type Package struct {
 	Project string   // the project's folder, absolute
-	Folder  string   // the package's, as the project file names it
-	Env     []string // of the go tool, besides this process's
-	Flags   []string // of go build
-	Kind    string   // what it becomes, and with what besides Go: part of the key
-	Here    bool     // it is for this machine alone: variables of the environment and the tool's own file are part of the key
-	Record  string   // the file that says what it was compiled of; "" for none
+	Folder  string   // of the package, as in the project file
+	Env     []string // for the go tool, in addition to this process's
+	Flags   []string // for go build
+	Kind    string   // kind of the result, and its inputs besides Go: part of the key
+	Here    bool     // only for this machine: environment variables and the tool's own file are part of the key
+	Record  string   // file in which the sources are recorded; "" for none
 
-	// Codes of what can go wrong: the folder is not there, Go is not, it does not compile.
+	// Codes of errors: the folder does not exist, Go is not installed, it does not compile.
 	NoFolder, NoGo, Failed diag.Code
 	Without                string // what to do without Go
 	Lang                   string // of `kiln new processor --lang`
 }
 
-// Sources are what a package is compiled of, as it was: if it still is, the go tool need not be asked again, which takes 100 ms.
+// Sources are the inputs of a compiled package. If they are unchanged, the go tool need not be called, which takes 100
+// ms.
 type Sources struct {
 	Key         digest.Hash       `json:"-"`
-	Environment string            // what decides besides files
+	Environment string            // inputs besides files
 	Tool        string            // the go tool's own file
 	Files       map[string]file   // by absolute path
 	Folders     map[string]string // absolute path to hash of the names of its Go files
 	Embeds      []embeds
 	KeyText     string `json:"Key"`
 
-	changed bool // Files have other stats than they were read with
+	changed bool // Files have other stats than when they were read
 }
 
 // Dir is the package's folder, absolute.
 func (p *Package) Dir() string { return filepath.Join(p.Project, filepath.FromSlash(p.Folder)) }
 
-// Look finds what the package is compiled of. Its errors are problems in the source, or with the tool.
+// Look finds the sources of the package. Its errors are problems in the source, or with the tool.
 func (p *Package) Look(ctx context.Context) (*Sources, error) {
 	if info, err := os.Stat(p.Dir()); err != nil || !info.IsDir() {
 		return nil, p.problem(p.NoFolder, "the path is relative to the project, with forward slashes", "there is no folder "+strconv.Quote(p.Folder))
@@ -91,7 +93,7 @@ func (p *Package) readSources() *Sources {
 	return s
 }
 
-// note keeps what was found out. Without it, the tool is asked again.
+// note writes the record. Without it, the tool is called again.
 func (p *Package) note(s *Sources) {
 	if p.Record == "" || !s.changed {
 		return
@@ -99,14 +101,15 @@ func (p *Package) note(s *Sources) {
 	s.KeyText, s.changed = s.Key.String(), false
 	text, err := json.Marshal(s)
 	if err == nil {
-		disk.Keep(p.Record, text) // without it, the go tool is asked again
+		disk.Keep(p.Record, text) // without it, the go tool is called again
 	}
 }
 
-// tries is how often a package is compiled, or looked at, that changes meanwhile.
+// tries is how often a package that changes meanwhile is compiled, or checked.
 const tries = 5
 
-// Build compiles the package into a file, and gives what it was compiled of: not quite what Look found if it was edited meanwhile.
+// Build compiles the package into a file, and returns its sources, which differ from those of Look if it was edited
+// meanwhile.
 func (p *Package) Build(ctx context.Context, s *Sources, file string) (*Sources, error) {
 	for range tries {
 		if _, err := p.run(ctx, append(append([]string{"build"}, p.Flags...), "-o", file, ".")...); err != nil {
@@ -130,7 +133,7 @@ func (p *Package) problem(code diag.Code, hint, text string) *processor.Problem 
 	return &processor.Problem{Code: string(code), Path: p.Folder, Text: text, Hint: hint}
 }
 
-// run is what the tool prints. Its errors point into the sources.
+// run returns the output of the tool. Its errors have places in the sources.
 func (p *Package) run(ctx context.Context, args ...string) ([]byte, error) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
@@ -158,7 +161,7 @@ var goLine = sync.OnceValue(func() *regexp.Regexp {
 // maxComplaints is how many of the compiler's errors are shown.
 const maxComplaints = 20
 
-// complaints are the compiler's errors, at their places.
+// complaints returns the compiler's errors with their places.
 func (p *Package) complaints(said string, err error) error {
 	var errs []error
 	for _, m := range goLine().FindAllStringSubmatch(said, maxComplaints) {
@@ -214,7 +217,8 @@ func (p *Package) remedy(text string) string {
 
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module\s+"?([^\s"]+)`) })
 
-// ImportPath is the import path of a folder by the go.mod in or above it, and the folder of that; "" if there is none.
+// ImportPath returns the import path of a folder by the go.mod in or above it, and the folder of go.mod; "" if there
+// is none.
 func ImportPath(dir string) (name, module string, err error) {
 	for up := dir; ; up = filepath.Dir(up) {
 		text, err := os.ReadFile(filepath.Join(up, "go.mod"))

@@ -20,10 +20,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// file is one as it was.
+// file is the state of a file.
 type file struct {
-	Hash string      // of its content; "" if it was not there
-	Stat source.Stat // zero: the content may have changed under the same stat since
+	Hash string      // of its content; "" if it did not exist
+	Stat source.Stat // zero: the content may have changed with the same stat
 }
 
 // young is how long after its last change a file may change again and have the same times.
@@ -49,7 +49,7 @@ func look(name string) file {
 // embeds are the files that a pattern of go:embed matches.
 type embeds struct{ Folder, Pattern, Names string }
 
-// hold tells whether all is what it was. Without a go tool the rest decides.
+// hold reports whether everything is unchanged. Without a go tool the rest decides.
 func (p *Package) hold(s *Sources) bool {
 	environment, tool, err := p.environment()
 	if s.Environment != environment || err == nil && s.Tool != tool {
@@ -80,8 +80,8 @@ func (p *Package) hold(s *Sources) bool {
 	return true
 }
 
-// environment is what decides besides files: variables that the go tool looks at, its own file, and where go.mod and go.work are. The error
-// says that there is no tool.
+// environment returns the inputs besides files: variables that the go tool reads, its own file, and where go.mod and
+// go.work are. The error means that there is no tool.
 func (p *Package) environment() (environment, tool string, err error) {
 	var b strings.Builder
 	for _, v := range slices.Sorted(slices.Values(slices.Concat(os.Environ(), p.Env))) {
@@ -108,7 +108,7 @@ func (p *Package) environment() (environment, tool string, err error) {
 	return b.String(), tool, err
 }
 
-// goNames hashes the names of the files that the go tool would look at in a folder.
+// goNames hashes the names of the files in a folder that the go tool would read.
 func goNames(folder string) string {
 	entries, _ := os.ReadDir(folder)
 	b := digest.Build("go files")
@@ -121,7 +121,7 @@ func goNames(folder string) string {
 	return b.Sum().String()
 }
 
-// names hashes the names of the files that a pattern matches, or more of them.
+// names hashes the names of the files that a pattern matches, or a superset.
 func (e *embeds) names() string {
 	b := digest.Build("embedded files")
 	found, _ := filepath.Glob(filepath.Join(e.Folder, filepath.FromSlash(strings.TrimPrefix(e.Pattern, "all:"))))
@@ -136,7 +136,7 @@ func (e *embeds) names() string {
 	return b.Sum().String()
 }
 
-// goPackage is what `go list` tells of one package.
+// goPackage is the output of `go list` for one package.
 type goPackage struct {
 	ImportPath, Name, Dir                                                           string
 	Standard                                                                        bool
@@ -150,8 +150,8 @@ type goMod struct {
 	Replace              *goMod
 }
 
-// local tells whether a package's files may change under its version: they are the project's own, or a folder's that stands in for a
-// module.
+// local reports whether a package's files may change without its version: they are in the project, or in a folder that
+// replaces a module.
 func (g *goPackage) local(project string) bool {
 	m := g.Module
 	if m != nil && m.Replace != nil {
@@ -160,20 +160,20 @@ func (g *goPackage) local(project string) bool {
 	return m == nil || m.Version == "" || strings.HasPrefix(g.Dir, project+string(filepath.Separator))
 }
 
-// files that the package is compiled of, in its folder.
+// files returns the files of the package, in its folder.
 func (g *goPackage) files() []string {
 	return slices.Concat(g.GoFiles, g.CgoFiles, g.CFiles, g.SFiles, g.HFiles, g.SysoFiles, g.EmbedFiles)
 }
 
-// ask asks the go tool for the files behind the package and all it imports, until it says the same before and after they are read: an
-// import that is added meanwhile leads to others.
+// ask calls the go tool for the files of the package and of its imports, until the answer is the same before and after
+// they are read, because an import that is added meanwhile leads to other files.
 func (p *Package) ask(ctx context.Context) (*Sources, error) {
 	var listed []byte
 	for range tries {
 		s := &Sources{Files: map[string]file{}, Folders: map[string]string{}}
 		var err error
 		if s.Environment, s.Tool, err = p.environment(); err != nil {
-			_, err = p.run(ctx) // says so
+			_, err = p.run(ctx) // it reports the error
 			return nil, err
 		}
 		env, err := p.run(ctx, "env", "GOVERSION", "GOWORK", "GOENV", "GOMOD")
@@ -211,7 +211,8 @@ func (p *Package) list(ctx context.Context) ([]byte, error) {
 	return p.run(ctx, append(args, "-deps", "-json="+fields, ".")...)
 }
 
-// read reads what was listed. The key is of what is in the files, and of the versions of all else.
+// read reads the listed files. The key covers the content of the files, and the versions of
+// everything else.
 func (p *Package) read(s *Sources, env string, listed []byte) error {
 	name := ""                        // of the package itself, which is the last one
 	about := strings.Split(env, "\n") // version, go.work, the tool's settings, go.mod
@@ -230,7 +231,7 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 		}
 		name = g.Name
 		switch {
-		case g.Standard: // the version tells
+		case g.Standard: // the version covers it
 			continue
 		case !g.local(p.Project):
 			m := g.Module
@@ -282,8 +283,8 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 	return nil
 }
 
-// Stamp is another text whenever what the package was compiled of may have changed since it was last looked at. It runs no program, and
-// reads no file but the record.
+// Stamp is a text that changes whenever the sources of the package may have changed. It runs no program, and reads no
+// file except the record.
 func (p *Package) Stamp() string {
 	s := p.readSources()
 	if s == nil {

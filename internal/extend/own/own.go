@@ -1,9 +1,9 @@
-// Package own is about a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln = "tools/kiln"`. Whichever
-// kiln is called has it compiled, keeps the program below .kiln, and runs it in its own place.
+// Package own handles a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln =
+// "tools/kiln"`. The kiln that is called compiles it, stores the program below .kiln, and runs it in its own place.
 //
-// Who is it, and who has to hand over? A kiln is the project's own if its main package is the one that is named, or if it is a program that
-// was kept for this project. The program that is handed over to always is one, so there is no loop, and nothing is handed down that could
-// be out of date.
+// A kiln is the project's own if its main package is the named one, or if its program is stored for this project. The
+// program that is run always is such a program, so there is no loop, and no variable has to be passed that could be out
+// of date.
 package own
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Kiln is a project's own.
+// Kiln is a project's own kiln.
 type Kiln struct {
 	pkg    gocode.Package
-	folder string // where programs are kept
+	folder string // folder of stored programs
 	span   settings.Span
 }
 
-// Find is the own kiln of the project in a folder; nil if it has none, or no project file that can be read.
+// Find returns the own kiln of the project in a folder; nil if there is none, or no valid project file.
 func Find(dir string, given project.Given) *Kiln {
 	p, _ := project.Load(dir, given)
 	if p == nil || p.Kiln == "" {
@@ -48,10 +48,10 @@ func Find(dir string, given project.Given) *Kiln {
 	return k
 }
 
-// Folder is the package's, as kiln.toml names it.
+// Folder is the package's folder in kiln.toml.
 func (k *Kiln) Folder() string { return k.pkg.Folder }
 
-// IsThis tells whether this process is the project's own kiln.
+// IsThis reports whether this process is the project's own kiln.
 func (k *Kiln) IsThis() bool {
 	if k.Kept() {
 		return true
@@ -61,7 +61,7 @@ func (k *Kiln) IsThis() bool {
 	return ok && err == nil && name != "" && info.Path == name
 }
 
-// Kept tells whether this process is a program that is kept for the project.
+// Kept reports whether this process is a program stored for the project.
 func (k *Kiln) Kept() bool {
 	exe, err := os.Executable()
 	if err != nil {
@@ -83,7 +83,8 @@ func (k *Kiln) program(s *gocode.Sources) string {
 	return filepath.Join(k.folder, name)
 }
 
-// Program gives the program, and compiles it first if its source has changed, which compiling is called before. Its errors are a diag.List.
+// Program returns the program, and compiles it first if its source has changed, after calling compiling. Its errors are
+// a diag.List.
 func (k *Kiln) Program(ctx context.Context, compiling func()) (string, error) {
 	file, err := k.compiled(ctx, compiling)
 	if err != nil && ctx.Err() == nil {
@@ -122,7 +123,7 @@ func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
 	return k.program(s), nil
 }
 
-// ignored makes a folder below Kiln's own, which version control is to pass over.
+// ignored creates a folder below Kiln's own that version control ignores.
 func ignored(folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
@@ -134,10 +135,10 @@ func ignored(folder string) error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o666)
 }
 
-// keep is how many programs are kept besides the newest: one that runs reads its own file, and may be told to start again.
+// keep is how many programs are kept besides the newest: a running one reads its own file, and may be started again.
 const keep = 2
 
-// tidy removes programs that were not made for long.
+// tidy deletes programs that are old.
 func (k *Kiln) tidy(newest string) {
 	entries, _ := os.ReadDir(k.folder)
 	type program struct {
@@ -156,7 +157,7 @@ func (k *Kiln) tidy(newest string) {
 	}
 }
 
-// messages puts into words what keeps it from being compiled.
+// messages turns errors of compiling into messages.
 func (k *Kiln) messages(err error) diag.List {
 	list := []error{err}
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
@@ -192,5 +193,5 @@ func (k *Kiln) messages(err error) diag.List {
 	return l
 }
 
-// State is another text whenever the source may have been edited. It runs no program.
+// State is a text that changes whenever the source may have been edited. It runs no program.
 func (k *Kiln) State() string { return fmt.Sprint(k.pkg.Stamp()) }

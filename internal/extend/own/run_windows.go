@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Run has a program do the work of this process, and gives its exit code. Ctrl-C reaches both, and only the program minds it; if this
-// process is ended, so is the program.
+// Run runs a program in place of this process, and returns its exit code. Ctrl-C reaches both, and only the program
+// handles it; if this process is killed, so is the program.
 func Run(program string, args []string) (exit int, err error) {
 	signal.Reset()
 	signal.Ignore(os.Interrupt)

@@ -37,7 +37,8 @@ func (j *jobValue) assets(c *callArgs) (starlark.Value, error) {
 	return starlark.NewList(list), nil
 }
 
-// tryProducts(asset, platform=, processor=) gives the products of an asset, or None if it failed or is not there.
+// tryProducts(asset, platform=, processor=) returns the products of an asset, or None if it failed or does not
+// exist.
 func (j *jobValue) tryProducts(c *callArgs) (starlark.Value, error) {
 	var of processor.Ask
 	if err := c.unpack("asset", &of.Asset, "platform?", &of.Platform, "processor?", &of.Processor); err != nil {

@@ -12,7 +12,7 @@ import (
 
 type builtinFunc = func(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 
-// predeclared are the names that every module has, besides the language's own.
+// predeclared are the names that every module has, in addition to the language's own.
 func predeclared() starlark.StringDict {
 	names := starlark.StringDict{
 		"image":  imageModule(),
@@ -73,14 +73,14 @@ func spread(_ *starlark.Thread, a starlark.Tuple) (starlark.Value, error) {
 // universal is one of the language's own functions.
 func universal(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
 
-// sized asks before what is iterated over is made a list.
+// sized asks the guard before an iterable is turned into a list.
 func sized(name string) *starlark.Builtin {
 	own := universal(name)
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		n := int64(0)
 		for _, a := range args {
 			n += max(4*sizeOf(a), 64*int64(max(0, starlark.Len(a))))
-			if len := starlark.Len(a); len < 0 && a.Type() != "function" { // elems and the like do not tell
+			if len := starlark.Len(a); len < 0 && a.Type() != "function" { // elems and others have no length
 				n += 16 * sizeOf(a)
 			}
 		}
@@ -94,7 +94,7 @@ func sized(name string) *starlark.Builtin {
 	})
 }
 
-// written asks before values are made text.
+// written asks the guard before values are turned into text.
 func written(name string) *starlark.Builtin {
 	own := universal(name)
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -137,8 +137,8 @@ func getattr(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	return a, err
 }
 
-// resolve(base, ref) turns a path, or "uuid:" and a UUID, as it stands in the source file base into a name for the job's reads and
-// questions.
+// resolve(base, ref) converts a path, or "uuid:" and a UUID, in the source file base into a name for the job's reads
+// and questions.
 func resolvePath(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var base, ref string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "base", &base, "ref", &ref); err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// cache keeps compiled modules in a folder, a file for each path. To compile takes 110 µs a KiB of source, to take what is compiled 5 µs;
-// a file is a hash of all that decides, the compiled code included, and that code: so another version of the source or of the
-// interpreter, and damage, are found alike, and the module is compiled anew.
+// cache stores compiled modules in a folder, a file for each path. Compiling takes 110 µs for a KiB of source, decoding
+// 5 µs. A file has a hash of all inputs and of the compiled code, and that code. So another version of the source or of
+// the interpreter, and damage, are both noticed, and the module is compiled again.
 type cache struct{ dir string }
 
-// compiler stands for rewrite.go and the names that modules have, which are in the compiled code: it is a hash of what they make of the
-// tests' scripts. TestCompiler says what it has to be when they change.
+// compiler identifies rewrite.go and the names that modules have, which are in the compiled code: it is a hash of their
+// result for the tests' scripts. TestCompiler prints the new value when they change.
 const compiler = "0833e735e1c809e6"
 
-// worthKeeping is the least size of a module that is kept, in bytes: a smaller one is compiled in the time it takes to open a file.
+// worthKeeping is the minimum size of a cached module, in bytes: compiling a smaller one is as fast as opening a file.
 const worthKeeping = 512
 
 func (c cache) file(path string) string {
@@ -32,7 +32,7 @@ func (c cache) sum(path string, source, code []byte) digest.Hash {
 		Hash("source", digest.Of(source)).Hash("code", digest.Of(code)).Sum()
 }
 
-// get gives a module's code, or nil if it is not there.
+// get returns a module's code, or nil.
 func (c cache) get(path string, source []byte) *starlark.Program {
 	if c.dir == "" || len(source) < worthKeeping {
 		return nil
@@ -52,7 +52,8 @@ func (c cache) get(path string, source []byte) *starlark.Program {
 	return prog
 }
 
-// keep writes a module's code, whole or not at all. If it cannot, the module is compiled again at the next start.
+// keep writes a module's code, completely or not at all. If that fails, the module is compiled again at the next
+// start.
 func (c cache) keep(path string, source []byte, prog *starlark.Program) {
 	if c.dir == "" || len(source) < worthKeeping {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A readFunc makes values of a text. Its error is a *document.Error if the text is wrong.
+// A readFunc converts a text to values. Its error is a *document.Error if the text is wrong.
 type readFunc = func(t *starlark.Thread, data []byte) (starlark.Value, error)
 
 func readJSON(t *starlark.Thread, data []byte) (starlark.Value, error) {
@@ -33,7 +33,8 @@ func readCSV(t *starlark.Thread, data []byte) (starlark.Value, error) {
 	return values(t, data, func(data []byte) (document.Value, error) { return document.CSV(data, document.CSVOptions{}) })
 }
 
-// perValue is what a value of a document takes in a script, in bytes; readers of text take several times their text.
+// perValue is the memory of a value of a document in a script, in bytes; readers of text need several times their
+// text.
 const perValue = 64
 
 func values(t *starlark.Thread, data []byte, read func([]byte) (document.Value, error)) (starlark.Value, error) {
@@ -71,7 +72,7 @@ func fromDocument(v *document.Value, count *int64) starlark.Value {
 	case document.Object:
 		d := starlark.NewDict(len(x))
 		for i := range x {
-			d.SetKey(starlark.String(x[i].Key), fromDocument(&x[i].Value, count)) // a new dict takes every string
+			d.SetKey(starlark.String(x[i].Key), fromDocument(&x[i].Value, count)) // a new dict accepts every string
 		}
 		return d
 	}
@@ -158,7 +159,7 @@ func reader(name string, read readFunc) *starlarkstruct.Module {
 	return &starlarkstruct.Module{Name: name, Members: starlark.StringDict{"decode": decoder(name+".decode", read)}}
 }
 
-// decoder reads a text that the script has.
+// decoder decodes a text of the script.
 func decoder(name string, read readFunc) *starlark.Builtin {
 	return starlark.NewBuiltin(name, func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		var v starlark.Value
@@ -183,7 +184,7 @@ func (j *jobValue) toml(c *callArgs) (starlark.Value, error) { return j.document
 func (j *jobValue) xml(c *callArgs) (starlark.Value, error)  { return j.document(c, readXML) }
 func (j *jobValue) csv(c *callArgs) (starlark.Value, error)  { return j.document(c, readCSV) }
 
-// document reads a source file: what is wrong in it is shown with its own line.
+// document reads a source file; errors in it are shown with their own line.
 func (j *jobValue) document(c *callArgs, read readFunc) (starlark.Value, error) {
 	path, data, err := j.data(c)
 	if err != nil {
@@ -260,7 +261,7 @@ func (e *xmlElement) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// search gives the children with a tag: the first or None for find, a list for all.
+// search returns the children with a tag: the first or None for find, a list for all.
 func (e *xmlElement) search(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var tag string
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "tag", &tag); err != nil {
@@ -281,7 +282,7 @@ func (e *xmlElement) search(_ *starlark.Thread, b *starlark.Builtin, args starla
 	return starlark.None, nil
 }
 
-// readXML reads an XML 1.0 document in UTF-8 as its root element. Names lose their namespace; entities of one's own are refused.
+// readXML reads an XML 1.0 document in UTF-8 as its root element. Names lose their namespace; own entities are refused.
 func readXML(t *starlark.Thread, data []byte) (starlark.Value, error) {
 	if err := take(t, int64(len(data))*4); err != nil {
 		return nil, err
@@ -315,7 +316,7 @@ func readXML(t *starlark.Thread, data []byte) (starlark.Value, error) {
 			}
 			e := &xmlElement{tag: tok.Name.Local, attrs: starlark.NewDict(len(tok.Attr)), children: starlark.NewList(nil), line: line, column: column}
 			for _, a := range tok.Attr {
-				e.attrs.SetKey(starlark.String(a.Name.Local), starlark.String(a.Value)) // a new dict takes every string
+				e.attrs.SetKey(starlark.String(a.Name.Local), starlark.String(a.Value)) // a new dict accepts every string
 			}
 			switch {
 			case len(open) >= document.MaxDepth:

@@ -73,7 +73,8 @@ func strs(list *starlark.List) ([]string, error) {
 	return out, nil
 }
 
-// productTypes are given as {"type": ".ext"} or {"type": (".ext", "what it is")}, the main one first.
+// productTypes are written as {"type": ".ext"} or {"type": (".ext", "description")}, the main one
+// first.
 func productTypes(name string, products *starlark.Dict) ([]processor.ProductType, error) {
 	if products == nil || products.Len() == 0 {
 		return []processor.ProductType{{Type: name, Doc: "what the script writes"}}, nil
@@ -100,12 +101,12 @@ func productTypes(name string, products *starlark.Dict) ([]processor.ProductType
 	return types, nil
 }
 
-// settingValue is what setting() makes: a default with what rules may give.
+// settingValue is the result of setting(): a default with the values that rules may give.
 type settingValue struct {
 	value    starlark.Value
 	doc      string
 	values   []string
-	min, max starlark.Value // nil: without
+	min, max starlark.Value // nil: no limit
 }
 
 func (*settingValue) String() string        { return "setting" }
@@ -134,8 +135,8 @@ func setting(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	return s, nil
 }
 
-// settingsStruct makes a struct type of the declared settings, the same as a processor in Go would have written, and a value with
-// the defaults: so rules are decoded, checked and shown by the same code for both.
+// settingsStruct makes a struct type of the declared settings, like that of a processor in Go, and a value with the
+// defaults, so that the same code decodes, checks and shows rules for both.
 func settingsStruct(declared *starlark.Dict) (any, error) {
 	if declared == nil || declared.Len() == 0 {
 		return nil, nil
@@ -195,10 +196,10 @@ func (s *settingValue) tag(name string) (reflect.StructTag, error) {
 	return reflect.StructTag(tag), nil
 }
 
-// fieldName makes a setting's name one that reflect lets out of the package: Max_size.
+// fieldName makes an exported field name of a setting's name, as reflect requires: Max_size.
 func fieldName(setting string) string { return strings.ToUpper(setting[:1]) + setting[1:] }
 
-// goValue is a default as a settings struct holds it.
+// goValue is a default in the form of a settings struct.
 func goValue(v starlark.Value) (reflect.Value, error) {
 	switch v := v.(type) {
 	case starlark.Bool:

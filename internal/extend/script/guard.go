@@ -10,38 +10,39 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Limits of single values. They are what makes a step of the interpreter, and so the reaction to a limit, short.
+// Limits of single values. They keep each step of the interpreter short, and so the reaction to other limits.
 const (
 	maxValue   = 256 << 20 // bytes of one string, list or picture
 	maxText    = 64 << 20  // bytes of the text of a list, dict or tuple
-	maxLength  = 1 << 24   // elements of a range, and of what is made of one
+	maxLength  = 1 << 24   // elements of a range, and of what is made from one
 	maxBits    = 1 << 16   // of a product of whole numbers
 	maxDigits  = 4300      // of a number in a string, as in Python
-	maxDepth   = 500       // of what is written as text, and of tuples in tuples
+	maxDepth   = 500       // of what is written as text, and of nested tuples
 	maxSpread  = 1 << 12   // arguments of a call by *list
 	maxVisited = 1 << 20   // values within a tuple
 
 	maxFrameName = 1 << 10   // bytes of the name of an atlas or a frame
-	slice        = 1_000_000 // steps from one look at the memory to the next: about 30 ms
-	look         = 16 << 20  // bytes from one look at the memory to the next
-	stepBytes    = 32        // that a step takes on the average, at most: an element of a list or a small object
+	slice        = 1_000_000 // steps between two checks of the memory: about 30 ms
+	look         = 16 << 20  // bytes between two checks of the memory
+	stepBytes    = 32        // average memory of a step, at most: an element of a list or a small object
 )
 
-// guard bounds what one thread takes. The interpreter counts steps; memory is bounded so:
+// guard limits what one thread uses. The interpreter counts steps; memory is limited as follows.
 //
-// Each operation that can make a large value (rewrite finds them) asks first; a value over maxValue is refused, always at the same
-// place. What all of them made is summed up, garbage included. Every 16 MiB and every million steps, a thread that made more
-// than its limit looks at the heap of all of Kiln: if that has grown by the limit since the thread began, garbage not counted,
-// the thread ends. So a script that takes less than its limit in all is never ended; one that takes more may be ended in place of
-// another, and its job is tried again with the next build.
+// Each operation that can make a large value (rewrite finds them) asks the guard first. A value over maxValue is
+// refused, always at the same place. The sizes of all such values are added up, garbage included. Every 16 MiB and
+// every million steps, a thread whose sum is over its limit checks the heap of the whole Kiln process: if that has
+// grown by the limit since the thread began, without garbage, the thread ends. So a script whose sum is below its limit
+// is never ended. One above it may be ended although another script uses the memory, and its job is tried again in the
+// next build.
 type guard struct {
 	steps uint64 // limit
-	used  uint64 // by threads that are done
+	used  uint64 // by threads that have ended
 	limit int64  // bytes
 	made  int64
-	next  int64       // value of made for the next look
+	next  int64       // value of made for the next check
 	base  int64       // heap at the beginning
-	over  *limitError // that ended the thread between two steps
+	over  *limitError // ended the thread between two steps
 }
 
 const guardKey, jobKey = "guard", "job"
@@ -52,7 +53,7 @@ func newGuard(steps uint64, memory int64) *guard {
 
 func guardOf(thread *starlark.Thread) *guard { return thread.Local(guardKey).(*guard) }
 
-// attach puts a thread under the guard. Threads that follow each other share its limits.
+// attach puts a thread under the guard. Threads that run one after the other share its limits.
 func (g *guard) attach(thread *starlark.Thread) {
 	thread.SetLocal(guardKey, g)
 	left := g.steps - min(g.used, g.steps-1)
@@ -73,7 +74,7 @@ func (g *guard) attach(thread *starlark.Thread) {
 	}
 }
 
-// heap is the size of all objects in Kiln, garbage included as far as it was not found yet, in bytes.
+// heap is the size of all objects in Kiln, including garbage that was not found yet, in bytes.
 func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
@@ -92,7 +93,7 @@ func (g *guard) look() *limitError {
 	return &limitError{text: fmt.Sprintf("the script took more than %d MiB of memory", g.limit>>20), hint: "raise `memory` of the processor in kiln.toml if it needs that much", moment: true}
 }
 
-// limitError says that a script went over a limit.
+// limitError means that a script exceeded a limit.
 type limitError struct {
 	text, hint string
 	moment     bool // it may pass
@@ -100,7 +101,7 @@ type limitError struct {
 
 func (e *limitError) Error() string { return e.text }
 
-// take is asked before n bytes are taken for one value.
+// take is called before n bytes are allocated for one value.
 func take(thread *starlark.Thread, n int64) error {
 	if n < 0 || n > maxValue {
 		return &limitError{text: fmt.Sprintf("a value would be larger than %d MiB", maxValue>>20)}
@@ -117,11 +118,12 @@ func take(thread *starlark.Thread, n int64) error {
 	return nil
 }
 
-// askedFor is the size of a value that memory is asked for in the build, in bytes; what is smaller is in what each job is expected to take.
+// askedFor is the size from which on memory for a value is requested from the build, in bytes; smaller values are
+// covered by the expected memory of a job.
 const askedFor = 1 << 20
 
-// askMemory waits until there is memory in the build for all that the script made, as far as it may be kept, and for more beside it. The
-// clock stands still meanwhile.
+// askMemory waits until the build has memory for everything that the script made and may still use, and for more. The
+// time limit does not count meanwhile.
 func askMemory(thread *starlark.Thread, more int64) error {
 	j, ok := thread.Local(jobKey).(*jobValue)
 	if !ok {
@@ -133,7 +135,7 @@ func askMemory(thread *starlark.Thread, more int64) error {
 	return j.job.NeedMemory(min(g.made, g.limit) + more)
 }
 
-// sizeOf is what a value holds by itself, without what its elements hold, in bytes.
+// sizeOf is the size of a value itself, without its elements, in bytes.
 func sizeOf(v starlark.Value) int64 {
 	switch v := v.(type) {
 	case starlark.String:
@@ -164,8 +166,8 @@ func bitsOf(n int64) int64 {
 	return bits
 }
 
-// weigh adds up the text of a value as str() writes it, in bytes, shared parts as often as they are written. It ends early
-// over the limit, and at maxDepth.
+// weigh adds up the text of a value as str() writes it, in bytes, with shared parts each time they are written. It
+// stops over the limit, and at maxDepth.
 func weigh(v starlark.Value, limit int64, depth int) (int64, error) {
 	if depth > maxDepth {
 		return 0, &limitError{text: fmt.Sprintf("a value is nested deeper than %d", maxDepth)}
@@ -240,7 +242,7 @@ func takeText(thread *starlark.Thread, v starlark.Value) error {
 	return take(thread, n)
 }
 
-// flat checks a tuple: its hash, and the text of it in errors, are made by recursion.
+// flat checks a tuple: its hash, and its text in errors, are computed by recursion.
 func flat(t starlark.Tuple) error {
 	visited, bytes := 0, int64(0)
 	var walk func(t starlark.Tuple, depth int) error
@@ -268,7 +270,7 @@ func flat(t starlark.Tuple) error {
 	return walk(t, 0)
 }
 
-// checked passes a value on unless it is a tuple that may not be, or a list of such.
+// checked returns a value unless it is a tuple that is not allowed, or a list of such tuples.
 func checked(v starlark.Value, err error) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
@@ -286,7 +288,7 @@ func checked(v starlark.Value, err error) (starlark.Value, error) {
 	return v, err
 }
 
-// operate does one of the growing operators.
+// operate runs one of the growing operators.
 func operate(thread *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if xi, ok := x.(starlark.Int); ok {
 		if yi, ok := y.(starlark.Int); ok {
@@ -323,7 +325,7 @@ func whole(op syntax.Token, x, y starlark.Int) (starlark.Value, error) {
 	return starlark.Binary(op, x, y)
 }
 
-// repeated is the size of x * y where one is a whole number, in bytes; too many are -1.
+// repeated is the size of x * y if one is a whole number, in bytes; -1 if it is too large.
 func repeated(x, y starlark.Value) int64 {
 	if _, ok := x.(starlark.Int); ok {
 		x, y = y, x
@@ -343,7 +345,7 @@ func repeated(x, y starlark.Value) int64 {
 	return n * size
 }
 
-// inPlace does x op= y: lists are extended, sets and dicts updated, where they are.
+// inPlace runs x op= y: lists are extended, sets and dicts updated in place.
 func inPlace(thread *starlark.Thread, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	list, ok := x.(*starlark.List)
 	if it, iterable := y.(starlark.Iterable); ok && iterable && op == syntax.PLUS {
@@ -360,7 +362,7 @@ func inPlace(thread *starlark.Thread, op syntax.Token, x, y starlark.Value) (sta
 	return operate(thread, op, x, y)
 }
 
-// element does x[i] op= y.
+// element runs x[i] op= y.
 func element(thread *starlark.Thread, op syntax.Token, x, i, y starlark.Value) (starlark.Value, error) {
 	switch c := x.(type) {
 	case starlark.HasSetKey:
@@ -393,14 +395,14 @@ func element(thread *starlark.Thread, op syntax.Token, x, i, y starlark.Value) (
 	return nil, fmt.Errorf("%s value does not support item assignment", x.Type())
 }
 
-// building are the methods of the language's own types that can make more than they are given.
+// building are the methods of built-in types whose result can be larger than their arguments.
 var building = map[string]bool{
 	"join": true, "replace": true, "format": true, "extend": true, "update": true, "union": true,
 	"items": true, "popitem": true, "split": true, "rsplit": true, "splitlines": true, "keys": true, "values": true,
 	"upper": true, "lower": true, "title": true, "capitalize": true,
 }
 
-// attribute is v.name; a method is one that asks first.
+// attribute is v.name; a method then asks the guard first.
 func attribute(v starlark.Value, name string) (starlark.Value, error) {
 	has, ok := v.(starlark.HasAttrs)
 	var a starlark.Value
@@ -430,7 +432,7 @@ func attribute(v starlark.Value, name string) (starlark.Value, error) {
 	}), nil
 }
 
-// built estimates what a method makes, in bytes, from above.
+// built is an upper estimate of the size of a method's result, in bytes.
 func built(v starlark.Value, name string, args starlark.Tuple, kwargs []starlark.Tuple) (int64, error) {
 	size := sizeOf(v)
 	s, _ := starlark.AsString(v)

@@ -84,7 +84,7 @@ func imageModule() *starlarkstruct.Module {
 	}}
 }
 
-// emptyImage takes memory for a picture.
+// emptyImage allocates a picture.
 func emptyImage(t *starlark.Thread, width, height int) (*imageValue, error) {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
 		return nil, fmt.Errorf("an image of %d x %d pixels: its sides are 1 to %d", width, height, maxSide)
@@ -116,7 +116,7 @@ func newImage(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return m, nil
 }
 
-// image.open(data, name="") reads the bytes of an image file.
+// image.open(data, name="") decodes the bytes of an image file.
 func openImage(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var v starlark.Value
 	var name string
@@ -149,7 +149,8 @@ func decodeImage(t *starlark.Thread, name string, data []byte) (starlark.Value, 
 	return &imageValue{Image: m}, nil
 }
 
-// image.of(width, height, pixels, channels="rgba") makes an image of bytes, row by row from the top.
+// image.of(width, height, pixels, channels="rgba") makes an image from bytes, row by row from the
+// top.
 func imageOf(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var width, height int
 	var v starlark.Value
@@ -206,7 +207,7 @@ func channelsOf(s string) ([]int, error) {
 	return order, nil
 }
 
-// colorOf takes (r, g, b) or (r, g, b, a), 0 to 255 each.
+// colorOf reads (r, g, b) or (r, g, b, a), 0 to 255 each.
 func colorOf(v starlark.Value) ([4]byte, error) {
 	c := [4]byte{3: 255}
 	seq, ok := v.(starlark.Indexable)
@@ -230,7 +231,7 @@ func (m *imageValue) writable(name string) error {
 	return nil
 }
 
-// plain does the methods without arguments.
+// plain runs the methods without arguments.
 func (m *imageValue) plain(c *callArgs) (starlark.Value, error) {
 	if err := c.unpack(); err != nil {
 		return nil, err
@@ -264,7 +265,7 @@ func (m *imageValue) crop(c *callArgs) (starlark.Value, error) {
 	return &imageValue{Image: m.Crop(x, y, w, h)}, nil
 }
 
-// resize(width, height, srgb=True, filter="box"): "nearest" takes the pixel in the middle.
+// resize(width, height, srgb=True, filter="box"): "nearest" uses the pixel in the middle.
 func (m *imageValue) resize(c *callArgs) (starlark.Value, error) {
 	var w, h int
 	srgb, filter := true, "box"
@@ -291,7 +292,7 @@ func (m *imageValue) resize(c *callArgs) (starlark.Value, error) {
 	return out, nil
 }
 
-// overlap is the part of another image at (x, y) that lies within this one.
+// overlap is the part of another image at (x, y) that is inside this one.
 func (m *imageValue) overlap(from *imageValue, x, y int) (x0, y0, x1, y1 int) {
 	return max(0, x), max(0, y), min(m.Width, x+from.Width), min(m.Height, y+from.Height)
 }
@@ -309,7 +310,7 @@ func (m *imageValue) onto(c *callArgs) (from *imageValue, x, y int, err error) {
 	return from, x, y, m.writable(c.name)
 }
 
-// blit puts the pixels of another image in the place of these; what lies outside is left out.
+// blit replaces pixels by those of another image; what is outside is left out.
 func (m *imageValue) blit(c *callArgs) (starlark.Value, error) {
 	from, x, y, err := m.onto(c)
 	if err != nil {
@@ -322,7 +323,8 @@ func (m *imageValue) blit(c *callArgs) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// compose lays another image over this one: source over destination of straight alpha (Porter and Duff, 1984), in whole numbers.
+// compose draws another image over this one: source over destination with straight alpha (Porter and Duff, 1984), in
+// whole numbers.
 func (m *imageValue) compose(c *callArgs) (starlark.Value, error) {
 	from, x, y, err := m.onto(c)
 	if err != nil {
@@ -347,8 +349,8 @@ func (m *imageValue) compose(c *callArgs) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// map(r=, g=, b=, a=, rgb=) gives an image with channels looked up in tables: bytes or a list of 256 numbers, or a function that makes
-// one of each number.
+// map(r=, g=, b=, a=, rgb=) returns an image with channels mapped by tables: bytes or a list of 256 numbers, or a
+// function of a number.
 func (m *imageValue) mapped(c *callArgs) (starlark.Value, error) {
 	var tables [5]starlark.Value
 	if err := c.unpack("r?", &tables[0], "g?", &tables[1], "b?", &tables[2], "a?", &tables[3], "rgb?", &tables[4]); err != nil {
@@ -456,7 +458,7 @@ func (m *imageValue) put(c *callArgs) (starlark.Value, error) {
 	return starlark.None, err
 }
 
-// pixels(channels="rgba") is all pixels as bytes, row by row from the top.
+// pixels(channels="rgba") returns all pixels as bytes, row by row from the top.
 func (m *imageValue) pixels(c *callArgs) (starlark.Value, error) {
 	channels := "rgba"
 	if err := c.unpack("channels?", &channels); err != nil {
@@ -498,7 +500,7 @@ func (m *imageValue) swizzle(c *callArgs) (starlark.Value, error) {
 	return out, nil
 }
 
-// png is the image as a PNG file.
+// png returns the image as a PNG file.
 func (m *imageValue) png(c *callArgs) (starlark.Value, error) {
 	if err := c.unpack(); err != nil {
 		return nil, err

@@ -22,21 +22,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// jobValue is the job that a script gets.
+// jobValue is the job for a script.
 type jobValue struct {
 	job    processor.Job
 	ctx    context.Context // ends with the job
 	script *Script
-	ended  atomic.Bool // nobody waits for it any more
+	ended  atomic.Bool // the job has ended without it
 	prints int
 	clock  *stopwatch
 	file   string // of the script, for messages without a line
 
-	asks   bool           // it is pack(job)'s, which asks and writes nothing
+	asks   bool           // it is the job of pack(job), which only makes requests
 	asked  []request      // by job.pack, in order
 	frames map[frame]bool // the same
 
-	returned starlark.Value // by the function that ran
+	returned starlark.Value // result of the function
 }
 
 func (j *jobValue) String() string      { return "job " + j.job.Asset().ID }
@@ -50,7 +50,7 @@ var jobFields = []string{"folder", "id", "path", "platform", "settings", "uuid"}
 
 type jobMethod = func(j *jobValue, c *callArgs) (starlark.Value, error)
 
-// jobMethods is what a job can do; docs/scripts.md tells of each.
+// jobMethods are the methods of a job; docs/scripts.md describes them.
 func jobMethods() map[string]jobMethod {
 	return map[string]jobMethod{
 		"read": (*jobValue).read, "read_text": (*jobValue).readText, "exists": (*jobValue).exists, "glob": (*jobValue).glob,
@@ -138,7 +138,7 @@ func (e *jobError) Error() string {
 }
 func (e *jobError) Unwrap() error { return e.err }
 
-// missing tells whether a file is missing of which nobody said so in other words.
+// missing reports whether the error is a missing file without a message of its own.
 func (e *jobError) missing() bool {
 	var m *diag.Message
 	return e.path != "" && errors.Is(e.err, fs.ErrNotExist) && !errors.As(e.err, &m)
@@ -151,15 +151,15 @@ func jobFailed(path string, err error) error {
 	return &jobError{path, err}
 }
 
-// note says on a message which asset it is about.
+// note adds the asset to a message.
 func (j *jobValue) note(m *diag.Message) {
 	a := j.job.Asset()
-	if of := cmp.Or(a.ID, a.Path); of != "" { // a request has no id, and need not have a source
+	if of := cmp.Or(a.ID, a.Path); of != "" { // a request has no id, and may have no source
 		m.WithNote("of %s", of)
 	}
 }
 
-// path takes the optional argument of the reads: the asset's own file if it is left out.
+// pathOf reads the optional argument of read methods: the default is the asset's own file.
 func (j *jobValue) pathOf(c *callArgs, more ...any) (string, error) {
 	path := j.job.Asset().Path
 	err := c.unpack(append([]any{"path?", &path}, more...)...)
@@ -235,7 +235,7 @@ type productValue struct {
 	product processor.Product
 }
 
-// products(id, ...) gives a list of products for each id.
+// products(id, ...) returns a list of products for each id.
 func (j *jobValue) products(c *callArgs) (starlark.Value, error) {
 	var ids []string
 	for _, a := range c.args {
@@ -332,8 +332,8 @@ func (j *jobValue) own(c *callArgs) (starlark.Value, error) {
 	return &refValue{processor.Own(j.job, name, required)}, nil
 }
 
-// write(data, name="", type="", ext="", references=[]) writes a product. Type and extension are those that processor() declared:
-// for a product with a name the type of that name if there is one, else the first.
+// write(data, name="", type="", ext="", references=[]) writes a product. The default of type and extension are those
+// that processor() declared: for a product with a name the type of that name if there is one, else the first.
 func (j *jobValue) write(c *callArgs) (starlark.Value, error) {
 	var v starlark.Value
 	var ext starlark.Value = starlark.None
@@ -378,7 +378,7 @@ func (j *jobValue) write(c *callArgs) (starlark.Value, error) {
 	return starlark.None, jobFailed("", j.job.Write(out, data))
 }
 
-// bytesOf is what can be written: bytes, text, a writer.
+// bytesOf returns the bytes of what can be written: bytes, text, a writer.
 func bytesOf(v starlark.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case starlark.Bytes:
@@ -391,7 +391,7 @@ func bytesOf(v starlark.Value) ([]byte, error) {
 	return nil, fmt.Errorf("got %s, want bytes, a string or a writer", v.Type())
 }
 
-// problem takes what warn and fail say of a place in a source file.
+// problem reads the arguments of warn and fail about a place in a source file.
 func problem(name string, args starlark.Tuple, kwargs []starlark.Tuple) (processor.Problem, error) {
 	var p processor.Problem
 	err := starlark.UnpackArgs(name, args, kwargs, "message", &p.Text, "path?", &p.Path, "line?", &p.Line, "column?", &p.Column, "length?", &p.Length, "hint?", &p.Hint)
@@ -411,12 +411,13 @@ func (j *jobValue) warn(c *callArgs) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// failure is what fail() ends a job with.
+// failure is the error with which fail() ends a job.
 type failure struct{ problem processor.Problem }
 
 func (f *failure) Error() string { return f.problem.Text }
 
-// fail(message, path="", line=0, column=0, length=0, hint="") ends the job: the source file is wrong there.
+// fail(message, path="", line=0, column=0, length=0, hint="") ends the job with an error at a place in a
+// source file.
 func fail(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	p, err := problem(b.Name(), args, kwargs)
 	if err != nil {
@@ -429,11 +430,11 @@ func fail(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs [
 	return nil, &failure{p}
 }
 
-// maxPrints is how many lines of print are kept for one job.
+// maxPrints is how many printed lines are kept for one job.
 const maxPrints = 20
 
-// print keeps a line as a warning, with its place in the script: it is for whoever writes the script, and stands out as long as it is
-// there.
+// print keeps a line as a warning, with its place in the script: it is for the author of the script, and is visible as
+// long as the call exists.
 func (j *jobValue) print(t *starlark.Thread, text string) {
 	if j.prints++; j.prints > maxPrints || j.ended.Load() {
 		return

@@ -38,12 +38,14 @@ func newLoader(root *os.Root, cacheDir string) *loader {
 	return l
 }
 
-// options of the language: loops are bounded by steps, so `while` may be; recursion may not, since it costs the host's stack.
+// options of the language: `while` is allowed, because steps limit loops; recursion is not, because it uses the host's
+// stack.
 func options() *syntax.FileOptions {
 	return &syntax.FileOptions{Set: true, While: true, TopLevelControl: true}
 }
 
-// load executes a module and gives its frozen globals. by are the modules that are being loaded, outermost first.
+// load executes a module and returns its frozen globals. by are the modules that are being loaded, outermost
+// first.
 func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 	if g, ok := l.modules[path]; ok {
 		return g, nil
@@ -78,7 +80,7 @@ func (l *loader) load(path string, by []string) (starlark.StringDict, error) {
 	return globals, nil
 }
 
-// compile gives a module's code.
+// compile returns a module's code.
 func (l *loader) compile(path string, data []byte) (*starlark.Program, error) {
 	if prog := l.cache.get(path, data); prog != nil {
 		return prog, nil
@@ -95,7 +97,7 @@ func (l *loader) compile(path string, data []byte) (*starlark.Program, error) {
 	return prog, err
 }
 
-// loads loads what a module's load statements name.
+// loads loads the modules in a module's load statements.
 func (l *loader) loads(prog *starlark.Program, by []string) (map[string]starlark.StringDict, error) {
 	loaded := map[string]starlark.StringDict{}
 	for i := range prog.NumLoads() {
@@ -106,14 +108,14 @@ func (l *loader) loads(prog *starlark.Program, by []string) (map[string]starlark
 				WithHint("name a file in the project by its path from this one")
 		case slices.Contains(by, target):
 			ring := append(slices.Clone(by[slices.Index(by, target):]), target)
-			return nil, at(diag.ScriptLoad, pos, "modules load each other in a ring: %s", strings.Join(ring, " -> ")).
+			return nil, at(diag.ScriptLoad, pos, "modules load each other in a cycle: %s", strings.Join(ring, " -> ")).
 				WithHint("put what both need into a third one")
 		case len(l.sources) >= MaxModules:
 			return nil, at(diag.ScriptLoad, pos, "the script loads more than %d modules", MaxModules)
 		default:
 			g, err := l.load(target, by)
 			var m *diag.Message
-			if errors.As(err, &m) && m.Code == diag.ScriptLoad && m.Pos.Line == 0 { // the file itself: say who names it
+			if errors.As(err, &m) && m.Code == diag.ScriptLoad && m.Pos.Line == 0 { // about the file itself: report the place that names it
 				m.Pos = diag.Pos{File: pos.Filename(), Line: int(pos.Line), Column: int(pos.Col)}
 				m.Length = len(ref) + 2
 			}
@@ -163,7 +165,7 @@ func plainPath(err error) error {
 	return err
 }
 
-// fingerprint hashes what runs the script and all modules by path.
+// fingerprint hashes the interpreter's version and all modules by path.
 func (l *loader) fingerprint(path string) digest.Hash {
 	b := digest.Build("script").Str("runner", runner).Str("interpreter", Interpreter).Str("script", path)
 	for _, p := range slices.Sorted(maps.Keys(l.sources)) {
@@ -172,7 +174,7 @@ func (l *loader) fingerprint(path string) digest.Hash {
 	return b.Sum()
 }
 
-// messages puts what went wrong while a script was loaded into words.
+// messages turns errors of loading a script into messages.
 func (l *loader) messages(err error) diag.List {
 	var m *diag.Message
 	var se syntax.Error
@@ -197,7 +199,7 @@ func (l *loader) messages(err error) diag.List {
 	return diag.List{msg}
 }
 
-// ownName leaves out the hint to names that rewrite brings in.
+// ownName removes hints to names that rewrite adds.
 func ownName(msg string) string {
 	if i := strings.Index(msg, " (did you mean "+hidden); i >= 0 {
 		return msg[:i]
@@ -232,7 +234,7 @@ func evalMessage(err error, sources map[string][]byte) *diag.Message {
 	return m
 }
 
-// ownWords takes the names of rewrite's own calls out of an error's text.
+// ownWords removes the names of rewrite's own calls from an error's text.
 func ownWords(text string) string {
 	for strings.HasPrefix(text, hidden) {
 		_, rest, ok := strings.Cut(text, ": ")

@@ -16,11 +16,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor/pack"
 )
 
-// A script whose images go into an atlas has two functions in place of process(job): pack(job) asks with job.pack, and
-// write(job, responses) writes products when the atlas is laid out. They are two jobs, each with observations of its own: what
-// only pack read does not run write again.
+// A script whose images go into an atlas has two functions instead of process(job): pack(job) makes requests with
+// job.pack, and write(job, responses) writes products when the atlas is laid out. They are two jobs with separate
+// observations: a change of what only pack read does not run write again.
 
-// request is one image that was asked for, without its pixels, and where in the script.
+// request is one requested image, without its pixels, and its place in the script.
 type request struct {
 	frame
 	File         string
@@ -29,11 +29,11 @@ type request struct {
 
 type frame struct{ Atlas, Name string }
 
-// requestsProduct is the hidden product in which pack(job) leaves its requests, in order, for write. No request's own product
-// can have the name: those are ATLAS:FRAME.
+// requestsProduct is the hidden product with the requests of pack(job), in order, for write. No request's own product
+// can have this name: those are ATLAS:FRAME.
 const requestsProduct = "requests"
 
-// returnedProduct is the hidden product with what pack(job) returned, as JSON, for a write(job, responses, data).
+// returnedProduct is the hidden product with the result of pack(job), as JSON, for a write(job, responses, data).
 const returnedProduct = "returned"
 
 // Part runs the script's function `pack`.
@@ -62,7 +62,7 @@ func (s *Script) Part(ctx context.Context, job processor.Job, name string) error
 	return job.Write(processor.Output{Name: requestsProduct, Type: requestsProduct, Hidden: true}, list)
 }
 
-// packed runs the script's function `write` with the answers to what `pack` asked for.
+// packed runs the script's function `write` with the responses to the requests of `pack`.
 func (s *Script) packed(ctx context.Context, j *jobValue) error {
 	list, err := left(j.job, requestsProduct)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Script) packed(ctx context.Context, j *jobValue) error {
 	return s.run(ctx, j, s.write, args...)
 }
 
-// left reads what the asset's own pack(job) left in a hidden product.
+// left reads a hidden product of the asset's own pack(job).
 func left(job processor.Job, name string) ([]byte, error) {
 	parts, err := job.Parts(pack.Part)
 	if err != nil {
@@ -112,7 +112,7 @@ func left(job processor.Job, name string) ([]byte, error) {
 	return nil, fmt.Errorf("the part %q made no %s", pack.Part, name)
 }
 
-// answer finds the frames; one that the atlas left out is None.
+// answer finds the frames; the response for one that the atlas left out is None.
 func (s *Script) answer(j *jobValue, asked []request) ([]starlark.Value, error) {
 	atlases := map[string]*pack.Frames{}
 	var ids []string
@@ -122,7 +122,7 @@ func (s *Script) answer(j *jobValue, asked []request) ([]starlark.Value, error) 
 			ids = append(ids, r.Atlas)
 		}
 	}
-	if len(ids) > 1 { // side by side
+	if len(ids) > 1 { // in parallel
 		if _, err := j.job.Products(ids...); err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func (s *Script) answer(j *jobValue, asked []request) ([]starlark.Value, error) 
 	return answers, nil
 }
 
-// response is where one image came to lie.
+// response is the place of one image.
 func response(r frame, at pack.Placed) starlark.Value {
 	fields := starlark.StringDict{"atlas": starlark.String(r.Atlas), "name": starlark.String(r.Name)}
 	for name, n := range map[string]int{
@@ -163,7 +163,7 @@ func response(r frame, at pack.Placed) starlark.Value {
 	return starlarkstruct.FromStringDict(starlark.String("response"), fields)
 }
 
-// pack(atlas, name, image) asks to have an image packed.
+// pack(atlas, name, image) requests that an image is packed.
 func (j *jobValue) pack(c *callArgs) (starlark.Value, error) {
 	var r frame
 	var m *imageValue

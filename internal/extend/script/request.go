@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// request(processor, settings={}, path=None, product=None, data=None, ext="", name="") gives the products
-// that another processor makes of a source file, a product, data, or nothing.
+// request(processor, settings={}, path=None, product=None, data=None, ext="", name="") returns the
+// products that another processor makes of a source file, a product, data, or nothing.
 func (j *jobValue) request(c *callArgs) (starlark.Value, error) {
 	var r processor.Request
 	var settings *starlark.Dict
@@ -56,7 +56,8 @@ func (j *jobValue) request(c *callArgs) (starlark.Value, error) {
 	return productList(found[0]), nil
 }
 
-// adopt(product, name="", type="", ext="") makes a product of the job's asset of one that request, or products, told of.
+// adopt(product, name="", type="", ext="") makes a product of the job's asset from one that request or products
+// returned.
 func (j *jobValue) adopt(c *callArgs) (starlark.Value, error) {
 	var v starlark.Value
 	var out processor.Output

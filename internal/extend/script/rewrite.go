@@ -2,12 +2,13 @@ package script
 
 import "go.starlark.net/syntax"
 
-// hidden begins the names of functions that only rewrite calls: no script can write them.
+// hidden is the prefix of functions that only rewrite calls: no script can write it.
 const hidden = "·"
 
-// rewrite puts calls of the guard in the place of what could take any amount of memory in one step of the interpreter,
-// which counts steps and nothing else: operators that join and repeat, slices, methods that build, lists spread into arguments, and
-// tuples, whose hash is computed by recursion. Operators with a small number at one side are left alone where that cannot grow.
+// rewrite replaces operations that could need any amount of memory in one step of the interpreter, which only counts
+// steps, by calls of the guard: operators that join and repeat, slices, methods that build, lists spread into
+// arguments, and tuples, whose hash is computed by recursion. Operators with a small number on one side are not changed
+// if they cannot grow.
 func rewrite(file *syntax.File) { statements(file.Stmts) }
 
 func statements(list []syntax.Stmt) {
@@ -30,7 +31,7 @@ func statement(s syntax.Stmt) syntax.Stmt {
 			s.Body = append([]syntax.Stmt{check}, s.Body...)
 		}
 	case *syntax.ExprStmt:
-		if lit, ok := s.X.(*syntax.Literal); !ok || lit.Token != syntax.STRING { // a docstring stays one
+		if lit, ok := s.X.(*syntax.Literal); !ok || lit.Token != syntax.STRING { // a docstring is not changed
 			s.X = expression(s.X)
 		}
 	case *syntax.IfStmt:
@@ -52,7 +53,8 @@ func statement(s syntax.Stmt) syntax.Stmt {
 	return s
 }
 
-// assignment guards x op= y: of a variable as x = f(x, y), of an element as f(list, index, y), so that list and index are evaluated once.
+// assignment guards x op= y: for a variable as x = f(x, y), for an element as f(list, index, y), so that list and index
+// are evaluated once.
 func assignment(s *syntax.AssignStmt) syntax.Stmt {
 	op, grows := growing[s.Op]
 	if !grows || small(op, s.RHS) {
@@ -74,13 +76,13 @@ func assignment(s *syntax.AssignStmt) syntax.Stmt {
 	return s
 }
 
-// operator is one that the guard does.
+// operator is one that the guard runs.
 type operator struct {
 	name string
 	tok  syntax.Token
 }
 
-// growing are the operators whose result can be larger than a step allows for.
+// growing are the operators whose result can be larger than a step allows.
 var growing = map[syntax.Token]operator{
 	syntax.PLUS: {"add", syntax.PLUS}, syntax.PLUS_EQ: {"add", syntax.PLUS},
 	syntax.STAR: {"mul", syntax.STAR}, syntax.STAR_EQ: {"mul", syntax.STAR},
@@ -89,8 +91,8 @@ var growing = map[syntax.Token]operator{
 	syntax.LTLT: {"shl", syntax.LTLT}, syntax.LTLT_EQ: {"shl", syntax.LTLT},
 }
 
-// small tells whether an operand keeps the operator from growing: whatever is added to a number is a number, and the
-// product with a fraction is one.
+// small reports whether an operand prevents the operator from growing: a number plus anything is a number, and so is
+// the product with a fraction.
 func small(op operator, x syntax.Expr) bool {
 	lit, ok := x.(*syntax.Literal)
 	if !ok {
@@ -201,7 +203,7 @@ func expression(x syntax.Expr) syntax.Expr {
 	return x
 }
 
-// tuple guards a tuple unless all of it is written there as numbers and strings.
+// tuple guards a tuple unless it consists of literal numbers and strings.
 func tuple(x *syntax.TupleExpr) syntax.Expr {
 	plain := true
 	for _, e := range x.List {
@@ -255,7 +257,7 @@ func comprehension(x *syntax.Comprehension) syntax.Expr {
 	return x
 }
 
-// call is a call of one of the guard's functions, at the place of what it replaces.
+// call is a call of one of the guard's functions, with the place of what it replaces.
 func call(name string, pos syntax.Position, args ...syntax.Expr) syntax.Expr {
 	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: pos, Name: hidden + name}, Lparen: pos, Args: args, Rparen: pos}
 }

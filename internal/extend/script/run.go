@@ -12,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// run(args, tools=[], inputs=[], files={}, stdin=b"", env=[], codes=[], timeout=600, network=False) runs a program, and gives what it
-// printed and the files that it wrote below ../out. The inputs are globs, or "traced".
+// run(args, tools=[], inputs=[], files={}, stdin=b"", env=[], codes=[], timeout=600, network=False) runs a program, and
+// returns what it printed and the files that it wrote below ../out. The inputs are globs, or "traced".
 func (j *jobValue) run(c *callArgs) (starlark.Value, error) {
 	var args, tools, env, codes *starlark.List
 	var inputs, stdin starlark.Value
@@ -67,7 +67,7 @@ func (j *jobValue) run(c *callArgs) (starlark.Value, error) {
 	return ran(c, made)
 }
 
-// given takes what the program is given: files, and standard input.
+// given reads the input of the program: files, and standard input.
 func given(c *callArgs, r *processor.Command, files *starlark.Dict, stdin starlark.Value) (err error) {
 	if stdin != nil && stdin != starlark.None {
 		if r.Stdin, err = bytesOf(stdin); err != nil {
@@ -92,7 +92,7 @@ func given(c *callArgs, r *processor.Command, files *starlark.Dict, stdin starla
 	return nil
 }
 
-// ran is what a program did, for the script.
+// ran is the result of a program, for the script.
 func ran(c *callArgs, made processor.Result) (starlark.Value, error) {
 	total := int64(len(made.Stdout) + len(made.Stderr))
 	for _, data := range made.Files {

@@ -1,10 +1,10 @@
-// Package script makes processors of Starlark scripts that a project brings along.
+// Package script turns Starlark scripts of a project into processors.
 //
-// Its rules: a script sees the world through its Job alone, so there is no clock, no file, no network and no randomness but a
-// seeded one. All that it loads is part of its fingerprint. A module is executed once, at [Load], and frozen; jobs call its
-// function `process` (or `pack` and `write`, see pack.go) on threads of their own, side by side. Whatever a script does, the worst that
-// happens is that its job fails: steps, memory and time have limits (see guard.go), and messages show the place in the script, the calls
-// that led there, and the asset.
+// Its rules: a script sees the world only through its Job, so there is no clock, no file, no network and only seeded
+// randomness. Everything that it loads is part of its fingerprint. A module is executed once, by [Load], and frozen;
+// jobs call its function `process` (or `pack` and `write`, see pack.go) on threads of their own, in parallel. Whatever
+// a script does, the worst result is a failed job: steps, memory and time have limits (see guard.go), and messages show
+// the place in the script, the calls that led there, and the asset.
 package script
 
 import (
@@ -26,21 +26,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// runner is part of every fingerprint. It is raised when this package gives the same script another meaning.
+// runner is part of every fingerprint. It is raised when this package changes the meaning of a script.
 const runner = "1"
 
-// Interpreter is the version of go.starlark.net, which is part of every fingerprint, too.
+// Interpreter is the version of go.starlark.net, which is part of every fingerprint too.
 const Interpreter = "v0.0.0-20260908191801-89a6a09411d5"
 
 // Limits of scripts.
 const (
 	MaxSource  = 256 << 10        // bytes of one module
-	MaxModules = 256              // that one script loads
+	MaxModules = 256              // number of modules of one script
 	MaxSteps   = 1_000_000_000    // of one job: half a minute at least
-	MaxMemory  = int64(1) << 30   // bytes that one job may have taken while Kiln as a whole has grown by as much
-	loadSteps  = 2_000_000        // of all modules together: what they nest is frozen recursively
-	patience   = 5 * time.Second  // for a script that does not stop after its time, before it is left to itself
-	Timeout    = 10 * time.Minute // of one job, if nothing else is said
+	MaxMemory  = int64(1) << 30   // bytes that one job may have used while the whole Kiln process has grown by as much
+	loadSteps  = 2_000_000        // of all modules together: nested values are frozen recursively
+	patience   = 5 * time.Second  // how long to wait for a script that does not stop at its timeout
+	Timeout    = 10 * time.Minute // default for one job
 )
 
 // Script is a loaded script. It is a [processor.Processor].
@@ -51,16 +51,18 @@ type Script struct {
 
 	// Either process, or pack and write.
 	process, pack, write *starlark.Function
-	data                 bool // write takes what pack returned
+	data                 bool // write has a parameter for the result of pack
 
-	// Steps, Memory and Timeout are limits of one job; [Load] sets them to MaxSteps, MaxMemory and Timeout. They are set before the first job.
+	// Steps, Memory and Timeout are limits of one job; [Load] sets them to MaxSteps, MaxMemory and Timeout. Change them
+	// only before the first job.
 	Steps   uint64
 	Memory  int64
 	Timeout time.Duration
 }
 
-// Load reads and executes the script at path, relative to the project folder, and all that it loads. Compiled modules are kept in the
-// folder cacheDir, which is made when it is needed; "" keeps none. The error is a [diag.List].
+// Load reads and executes the script at path, relative to the project folder, and everything that it loads. Compiled
+// modules are cached in the folder cacheDir, which is created if necessary; "" means no cache. The error is a
+// [diag.List].
 func Load(projectDir, path, cacheDir string) (*Script, error) {
 	root, err := os.OpenRoot(projectDir)
 	if err != nil {
@@ -80,21 +82,22 @@ func Load(projectDir, path, cacheDir string) (*Script, error) {
 	return s, nil
 }
 
-// Info describes the processor as the script declares it.
+// Info describes the processor, as the script declares it.
 func (s *Script) Info() processor.Info { return s.info }
 
-// Fingerprint is the hash of the script, of all that it loads, and of what runs it.
+// Fingerprint is the hash of the script, everything that it loads, and the interpreter.
 func (s *Script) Fingerprint() string { return s.code.String() }
 
-// Sources are the script and all that it loads, by their paths below the project folder.
+// Sources are the script and everything that it loads, by paths below the project folder.
 func (s *Script) Sources() map[string][]byte { return maps.Clone(s.sources) }
 
-// Declared is what a project file says of a script's processor. Zero values leave what the script says.
+// Declared is the declaration of a script's processor in a project file. Zero values do not override
+// the script's.
 type Declared struct {
 	Summary    string
 	Version    int
 	Extensions []string
-	Timeout    time.Duration // of one job, not counting the building of other assets
+	Timeout    time.Duration // of one job, without the time for building other assets
 	Memory     int64         // bytes that one job may take
 }
 
@@ -117,7 +120,7 @@ func (s *Script) Declare(d Declared) {
 	}
 }
 
-// declare takes what the script declared.
+// declare reads the script's declaration.
 func (s *Script) declare(path string, globals starlark.StringDict, declared []*declaration) error {
 	switch {
 	case len(declared) == 0:
@@ -131,7 +134,8 @@ func (s *Script) declare(path string, globals starlark.StringDict, declared []*d
 		return function(globals[name], declared[0].pos, name, params...)
 	}
 	var err error
-	if globals["process"] != nil || globals["pack"] == nil && globals["write"] == nil { // beside process, the others may be any functions
+	// With process, the other names may be any functions.
+	if globals["process"] != nil || globals["pack"] == nil && globals["write"] == nil {
 		s.process, err = function("process", "job")
 		return err
 	}
@@ -146,7 +150,7 @@ func (s *Script) declare(path string, globals starlark.StringDict, declared []*d
 	return err
 }
 
-// function is a global that has to be a function with these parameters.
+// function checks that a global is a function with these parameters.
 func function(global starlark.Value, declared syntax.Position, name string, params ...string) (*starlark.Function, error) {
 	hint := fmt.Sprintf("write def %s(%s): ...", name, strings.Join(params, ", "))
 	fn, ok := global.(*starlark.Function)
@@ -199,7 +203,7 @@ func (s *Script) run(ctx context.Context, j *jobValue, fn *starlark.Function, mo
 		return s.explain(ctx, j, g, err)
 	case <-ctx.Done():
 	}
-	// Between two steps the thread sees that it is cancelled; a single built-in, or a look at the world, may take longer.
+	// The thread is cancelled between two steps; a single built-in, or a read of a file, may take longer.
 	left := time.NewTimer(patience)
 	defer left.Stop()
 	select {
@@ -211,13 +215,13 @@ func (s *Script) run(ctx context.Context, j *jobValue, fn *starlark.Function, mo
 	}
 }
 
-// stopwatch ends a job that takes too long; it stands still while other assets are built.
+// stopwatch ends a job that takes too long; it is paused while other assets are built.
 type stopwatch struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	left  time.Duration
 	since time.Time
-	over  bool // the job is: it is not resumed
+	over  bool // the job has ended: it is not resumed
 }
 
 func newStopwatch(d time.Duration, end func()) *stopwatch {
@@ -262,7 +266,7 @@ func (s *Script) tooLong(ctx context.Context, j *jobValue) error {
 	return fmt.Errorf("%w: %w", m, diag.ErrMoment)
 }
 
-// explain puts what became of a call into a message: where in the script, by which calls, for which asset.
+// explain turns the error of a call into a message: the place in the script, the calls, and the asset.
 func (s *Script) explain(ctx context.Context, j *jobValue, g *guard, err error) error {
 	j.ended.Store(true)
 	if err == nil {
@@ -273,7 +277,7 @@ func (s *Script) explain(ctx context.Context, j *jobValue, g *guard, err error) 
 	}
 	var told *jobError
 	if errors.As(err, &told) && !told.missing() {
-		return told.err // the job has words of its own for it
+		return told.err // the job has its own message for it
 	}
 	var failed *failure
 	if errors.As(err, &failed) {
@@ -292,7 +296,7 @@ func (s *Script) explain(ctx context.Context, j *jobValue, g *guard, err error) 
 	return m
 }
 
-// limitOf makes a message one of a limit, if that is what the script went over.
+// limitOf turns a message into a limitError, if the script exceeded a limit.
 func limitOf(m *diag.Message, g *guard, err error) *limitError {
 	var limit *limitError
 	if g.over != nil { // the thread was cancelled
@@ -305,7 +309,7 @@ func limitOf(m *diag.Message, g *guard, err error) *limitError {
 	return limit
 }
 
-// at is a message at a place in a script.
+// at is a message with a place in a script.
 func at(code diag.Code, pos syntax.Position, format string, args ...any) *diag.Message {
 	return diag.Errorf(code, diag.Pos{File: pos.Filename(), Line: int(pos.Line), Column: int(pos.Col)}, format, args...)
 }

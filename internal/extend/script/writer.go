@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// writerValue is bytes that a script puts together.
+// writerValue is bytes that a script writes.
 type writerValue struct {
 	data   []byte
 	order  byteOrder
@@ -86,7 +86,7 @@ func (w *writerValue) Attr(name string) (starlark.Value, error) {
 	}), nil
 }
 
-// room asks before n bytes are appended.
+// room asks the guard before n bytes are appended.
 func (w *writerValue) room(c *callArgs, n int) error {
 	if int64(len(w.data))+int64(n) > maxValue {
 		return take(c.thread, -1)
@@ -163,7 +163,7 @@ func (w *writerValue) each(c *callArgs, size int, one func(starlark.Value) error
 			}
 			continue
 		}
-		if err := w.room(c, min(maxValue, max(0, starlark.Len(seq)))*size); err != nil { // elems() do not tell, and are not many
+		if err := w.room(c, min(maxValue, max(0, starlark.Len(seq)))*size); err != nil { // elems() have no length, but are not many
 			return err
 		}
 		for v := range starlark.Elements(seq) {
@@ -198,8 +198,8 @@ func (w *writerValue) float(c *callArgs) (starlark.Value, error) {
 	})
 }
 
-// text does bytes(data) and str(text, size=None, zero=False): text is written as UTF-8, filled with zeros up to size bytes, with a zero at
-// the end if wanted.
+// text runs bytes(data) and str(text, size=None, zero=False): text is written as UTF-8, filled with zeros up to size
+// bytes, with a zero at the end if zero is true.
 func (w *writerValue) text(c *callArgs) (starlark.Value, error) {
 	var v starlark.Value
 	size, zero := -1, false
@@ -247,7 +247,7 @@ func (w *writerValue) align(c *callArgs) (starlark.Value, error) {
 	return starlark.None, nil
 }
 
-// patch_u32(pos, value) and the like write over what is there.
+// patch_u32(pos, value) and others overwrite existing bytes.
 func (w *writerValue) patch(c *callArgs, bits int) (starlark.Value, error) {
 	var pos int
 	var v starlark.Value

@@ -12,7 +12,7 @@ const (
 	fstatat  = unix.SYS_NEWFSTATAT
 )
 
-// oldCalls are those that only this architecture has. creat only writes.
+// oldCalls are calls that only this architecture has. creat only writes.
 var oldCalls = slices.Concat([]call{{unix.SYS_OPEN, noFolder, 0, Read, 1, opening}, {unix.SYS_USELIB, noFolder, 0, Read, 0, always}}, looks(noFolder, 0,
 	unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK,
 	unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_UNLINK, unix.SYS_RENAME, unix.SYS_LINK, unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN,

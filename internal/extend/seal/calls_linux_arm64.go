@@ -8,5 +8,5 @@ const (
 	fstatat  = unix.SYS_FSTATAT
 )
 
-// oldCalls are those that only other architectures have: here every call takes a folder.
+// oldCalls are calls that only other architectures have: here every call takes a folder.
 var oldCalls []call

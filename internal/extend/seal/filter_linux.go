@@ -14,30 +14,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is a system call with a path in it.
+// call is a system call with a path.
 type call struct {
 	number uint32
 	folder int // argument that holds the folder's descriptor, or noFolder
 	path   int // argument that points to the path
 	op     Op
-	flags  int // argument that when looks at
+	flags  int // argument that the condition checks
 	when   condition
 }
 
 const noFolder = -1
 
-// condition tells when the filter stops a call. It sees numbers only, no memory.
+// condition decides when the filter stops a call. It sees only numbers, no memory.
 type condition uint8
 
 const (
 	always  condition = iota
-	opening           // not opened for writing alone and made if missing: the outputs, which nobody has to be told of
-	named             // not about an open descriptor: C libraries ask that with AT_EMPTY_PATH and no name, for each file they open
-	foreign           // not what Kiln itself does in the new process, see place
+	opening           // not if opened only for writing and created: that is an output, which need not be recorded
+	named             // not about an open descriptor: C libraries use AT_EMPTY_PATH and no name for each file that they open
+	foreign           // not from Kiln's own code in the new process, see place
 )
 
-// calls are all that the watcher sees: those that read a file, those that tell whether there is one or what it is, and those that change
-// one, for how they fail tells that too.
+// calls are all calls that the watcher sees: those that read a file, those that report whether there is one or what it
+// is, and those that change one, because their error also reports that.
 var calls = slices.Concat([]call{
 	{unix.SYS_OPENAT, 0, 1, Read, 2, opening},
 	{unix.SYS_OPENAT2, 0, 1, Read, 0, always}, // its flags are in memory
@@ -65,9 +65,10 @@ func looks(folder, path int, numbers ...uint32) (all []call) {
 	return all
 }
 
-// refused are calls by which a program would go round the box: io_uring opens files and sockets by itself, handles and events open them
-// without a path, others give paths another meaning, or the whole machine another state. Without rights most of them fail by themselves;
-// with those of root none does. What programs do without on older kernels is answered as by these.
+// refused are calls by which a program could bypass the sandbox: io_uring opens files and sockets by itself, handles
+// and events open them without a path, others change the meaning of paths, or the state of the whole machine. Without
+// rights most of them fail anyway; with root's rights they would not. Programs do without them on older kernels, whose
+// error is returned.
 var refused = refusals(unix.ENOSYS,
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_CLONE3, // its flags are in memory; all C libraries then use clone
@@ -82,7 +83,8 @@ var forbidden = refusals(unix.EPERM,
 	unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 )
 
-// others are calls that reach into other processes. Landlock refuses them but for the program's own; they are refused where there is none.
+// others are calls that access other processes. Landlock allows them only for the program's own; they are refused if
+// there is no Landlock.
 var others = refusals(unix.EPERM, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP)
 
 type refusal struct {
@@ -97,10 +99,10 @@ func refusals(e syscall.Errno, numbers ...uint32) (all []refusal) {
 	return all
 }
 
-// namespaces are the flags of clone and unshare that give a process a view of the system of its own; a new time is one of unshare alone.
+// namespaces are the flags of clone and unshare for new namespaces; that for time is only for unshare.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// Offsets in struct seccomp_data, of 64 bits each but for the first two.
+// Offsets in struct seccomp_data, of 64 bits each except the first two.
 const (
 	atNumber = 0
 	atArch   = 4
@@ -108,7 +110,7 @@ const (
 	atArgs   = 16
 )
 
-// program is a filter in the language of the classic packet filter. A jump says how many instructions it skips.
+// program is a filter for the classic packet filter. A jump has the number of instructions that it skips.
 type program []unix.SockFilter
 
 func (p *program) do(code uint16, k uint32) {
@@ -125,7 +127,7 @@ func (p *program) unless(k uint32, n uint8) {
 
 func refuse(e syscall.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 
-// filter is what a box needs.
+// filter is the filter of a sandbox.
 func (b Box) filter(landlock int) program {
 	var p program
 	p.load(atArch)
@@ -149,7 +151,7 @@ func (b Box) filter(landlock int) program {
 	}
 	p.never(unix.SYS_CLONE, namespaces)
 	p.never(unix.SYS_UNSHARE, namespaces|unix.CLONE_NEWTIME)
-	for _, number := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET} { // what has a name stays when the program ends
+	for _, number := range []uint32{unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET} { // named objects stay when the program ends
 		p.never(number, ^uint32(unix.IPC_PRIVATE))
 	}
 	if b.Trace {
@@ -164,7 +166,8 @@ func (b Box) filter(landlock int) program {
 	return p
 }
 
-// leaving stops the calls by which a process leaves its group, but for the one that makes a new process a group of its own.
+// leaving stops the calls by which a process leaves its group, except the one by which a new process gets a group of
+// its own.
 func (p *program) leaving() {
 	p.unless(unix.SYS_SETSID, 1)
 	p.ret(unix.SECCOMP_RET_USER_NOTIF)
@@ -175,16 +178,16 @@ func (p *program) leaving() {
 	p.ret(unix.SECCOMP_RET_USER_NOTIF)
 }
 
-// ownGroup is a number that no program guesses. The kernel takes the lower half of an argument for the number of a group and does
-// not look at the upper one, which the filter sees.
+// ownGroup is a number that no program can guess. The kernel uses the lower half of an argument as the number of a
+// group and ignores the upper one, which the filter sees.
 var ownGroup = sync.OnceValue(func() uint32 {
 	var b [4]byte
 	rand.Read(b[:])
 	return binary.LittleEndian.Uint32(b[:]) | 1
 })
 
-// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that gets a group of its own. Where there is a [Thread], its filter
-// knows the call by that.
+// OwnGroup is the value of syscall.SysProcAttr.Pgid for a program that gets a group of its own. The filter of a
+// [Thread] recognises the call by it.
 func OwnGroup() int {
 	if !threads() {
 		return 0
@@ -213,7 +216,7 @@ func (p *program) sockets() {
 	p.ret(refuse(unix.EACCES))
 }
 
-// watch stops a call. What is loaded before and after is the call's number.
+// watch stops a call. Before and after, the call's number is loaded.
 func (p *program) watch(c call) {
 	var block program
 	argument := uint32(atArgs + 8*c.flags)
@@ -239,15 +242,16 @@ func (p *program) watch(c call) {
 	*p = append(*p, block...)
 }
 
-// place is where in Kiln's memory the instruction stands that makes raw system calls, as the kernel tells it.
+// place is the address, as the kernel sees it, of the instruction in Kiln that makes raw system calls.
 //
-// Between fork and exec, Go's own code runs in the new process while its parent waits, and the parent then holds what the garbage
-// collector wants to stop. A watcher that must answer exec would wait for the collector, and that for the
-// parent: for ever. So the filter lets exec and chdir through that come from there. In another program the place would
-// have to be that of the same instruction; then what it execs is seen by the first file it opens.
+// Between fork and exec, Go's own code runs in the new process while its parent waits, and the parent then holds what
+// the garbage collector wants to stop. A watcher that must answer exec would wait for the collector, and the collector
+// for the parent: a deadlock. So the filter allows exec and chdir from that address. In another program the same
+// address would have to be the same instruction; then the program that it executes is noticed by the first file that it
+// opens.
 //
-// A filter that answers a call with twelve bits of the place as the error's number tells it, whatever Go's
-// internals are called.
+// A filter that answers a call with twelve bits of the address as the error number finds the address, independently of
+// Go's internals.
 var place = sync.OnceValue(func() uint64 {
 	at := make(chan uint64)
 	go func() { // the thread ends with it, and so does the filter
@@ -283,7 +287,7 @@ var place = sync.OnceValue(func() uint64 {
 	return <-at
 })
 
-// install puts the filter on the calling thread.
+// install installs the filter on the calling thread.
 func (p program) install(flags uintptr) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, err
@@ -296,14 +300,15 @@ func (p program) install(flags uintptr) (listener int, err error) {
 	return int(fd), nil
 }
 
-// signalsMended tells whether landlock lets a thread in a box send signals to the others of its process, as Go's runtime does all the time:
-// erratum 2 of version 6.
+// signalsMended reports whether Landlock allows a sandboxed thread to send signals to other threads of its process, as
+// Go's runtime does: erratum 2 of version 6.
 var signalsMended = sync.OnceValue(func() bool {
 	errata, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
 	return errno == 0 && errata&2 != 0
 })
 
-// devices are open descriptors of those that every program may write to; not all are there in every container.
+// devices are open descriptors of those devices that every program may write to; some are missing in some
+// containers.
 var devices = sync.OnceValue(func() (fds []int) {
 	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"} {
 		if fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
@@ -313,8 +318,8 @@ var devices = sync.OnceValue(func() (fds []int) {
 	return fds
 })
 
-// landlock refuses the calling thread to write outside of the box's folders, to send signals out of the box, and to talk to what listens
-// outside of it under a name that is not in the file system, unless it may talk to all.
+// landlock restricts the calling thread: no writing outside of the sandbox's folders, no signals out of it, and, unless
+// the network is allowed, no connection to abstract sockets outside.
 func (b Box) landlock(version int) error {
 	const file = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rights := uint64(file | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |

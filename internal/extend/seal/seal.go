@@ -1,57 +1,59 @@
-// Package seal runs external programs where Kiln sees what they read, and where they write nothing but
+// Package seal runs external programs in a sandbox, in which Kiln sees what they read, and in which they can write only
 // their own files.
 //
-// A box is put around a thread, and what that thread starts is born in it. Linux keeps three of its walls by thread and hands them
-// down to children, for good and without root:
+// A sandbox belongs to a thread, and everything that the thread starts inherits it. It consists of three features of
+// Linux that apply to a thread and its children, permanently and without root:
 //
-//   - landlock refuses to make, change, move or delete files, but in the folders that are named, and signals to what runs outside of the box;
-//   - a seccomp filter refuses sockets that lead out of the machine, and what would go round the other two;
-//   - the same filter stops each system call with a path in it until a watching thread of Kiln has read that path (seccomp
-//     user notification), and then lets it go on.
+//   - Landlock refuses to create, change, move or delete files outside of the given folders, and signals to processes
+//     outside of the sandbox;
+//   - a seccomp filter refuses sockets that lead out of the machine, and calls that would bypass the other two;
+//   - the same filter stops each system call with a path until a watching thread of Kiln has read that path (seccomp
+//     user notification), and then lets it continue.
 //
-// No second program is started for that: a stub that is Kiln itself takes 10 ms and more to start, a thread 0.05 ms.
+// No second program is started for that: a helper process takes 10 ms or more to start, a thread 0.05 ms.
 //
 // Rules:
 //
-//   - The watcher records and never judges: between its look and the kernel's the program can change the path. An honest program
-//     does not; a hostile one still meets landlock.
-//   - Nothing hangs. If the watcher ends, the kernel answers every call that waits, and every later one, with ENOSYS. The
-//     calls that Kiln itself makes while it cannot be watched, chdir and exec in the new process, are let through by the filter (see place).
-//   - What a system cannot do is told by [Supported] and left out, but for tracing: that fails.
+//   - The watcher only records: between its read and the kernel's, the program can change the path. An honest program
+//     does not; a hostile one is still restricted by Landlock.
+//   - Nothing hangs. If the watcher ends, the kernel answers every waiting call, and every later one, with ENOSYS.
+//     The filter allows the calls that Kiln itself makes while it cannot be watched, chdir and exec in the new
+//     process (see place).
+//   - [Supported] reports what a system cannot do, which is left out; but tracing fails.
 package seal
 
 import "errors"
 
-// ErrUnsupported says that this system cannot trace. The error that wraps it tells why.
+// ErrUnsupported means that this system cannot trace. The error that wraps it has the reason.
 var ErrUnsupported = errors.New("reads of programs cannot be observed here")
 
-// Box says what a program may do.
+// Box is what a program may do: its sandbox.
 type Box struct {
-	// Writable folders, absolute. Everything else can only be read, but for devices like /dev/null.
+	// Writable folders, absolute. Everything else is read-only, except devices like /dev/null.
 	Writable []string
 
 	// Network allows sockets that lead out of the machine.
 	Network bool
 
-	// Trace records what the program looks at.
+	// Trace records what the program accesses.
 	Trace bool
 
-	// Skip are folders, absolute and without links in them, that Trace leaves out, besides /proc, /sys and /dev. What a link in them leads
-	// to elsewhere is seen.
+	// Skip are folders, absolute and without links, that Trace ignores, in addition to /proc, /sys and /dev. Targets of
+	// links in them are recorded.
 	Skip []string
 
-	// Busy are folders, absolute and without links in them, in which others than the program may make something while it runs, of which it
-	// does not matter whether the program saw it.
+	// Busy are folders, absolute and without links, in which other processes may create files while the program runs.
+	// It does not matter whether the program saw those.
 	Busy []string
 
-	groups bool // notice who leaves its process group: see Thread
+	groups bool // notice processes that leave their process group: see Thread
 }
 
 // Op is what a program did with a path.
 type Op uint8
 
 const (
-	Look Op = iota // asked whether it is there, or what it is
+	Look Op = iota // asked whether it exists, or what it is
 	Read           // opened it, or tried to
 	List           // opened it, and it is a folder
 	Exec           // ran it, or tried to
@@ -59,21 +61,21 @@ const (
 
 func (o Op) String() string { return [...]string{"look", "read", "list", "exec"}[o] }
 
-// Access is one thing that a program did.
+// Access is one access of a program.
 type Access struct {
-	// Path as the program gave it, made absolute; it has no "." or "..", and may lead through symbolic links.
+	// Path from the program, made absolute; it has no "." or "..", and may lead through symbolic links.
 	Path string
 
-	// Real is where that led, all links followed. What does not lead anywhere is followed as far as it does.
+	// Real is the path with all links resolved, as far as they lead anywhere.
 	Real string
 
 	Op Op
 
-	// State of what the path leads to, just before the program saw it. That is not there if the program could not see it.
+	// State of the target, just before the program saw it. It is missing if the program could not see it.
 	State State
 }
 
-// State tells whether a file changed between two looks. The zero value is a file that is not there.
+// State shows whether a file changed between two checks. The zero value is a missing file.
 type State struct {
 	Exists, Dir    bool
 	Device, Inode  uint64
@@ -81,27 +83,27 @@ type State struct {
 	Written, Moved int64 // modification and change time, in nanoseconds
 }
 
-// SameFolder tells whether two states are of one folder, whatever came into it or went from it.
+// SameFolder reports whether two states are of one folder, whatever was added to it or removed.
 func (s State) SameFolder(o State) bool {
 	return s.Dir && o.Dir && s.Inode == o.Inode && s.Device == o.Device
 }
 
 // Support is what this system can do.
 type Support struct {
-	Trace   error // nil: it can
+	Trace   error // nil: it can trace
 	Writes  int   // version of landlock; 0: writes are not refused
-	Signals bool  // signals to programs outside of the box are refused
-	Network bool  // network is refused, and system calls that lead around the box
+	Signals bool  // signals to processes outside of the sandbox are refused
+	Network bool  // network is refused, and so are calls that bypass the sandbox
 }
 
-// Versions of landlock that refuse more than those before.
+// Versions of Landlock with more restrictions.
 const (
-	refersVersion   = 2 // files may be moved and linked from one folder to another, where that is not a way out; before, nowhere
+	refersVersion   = 2 // files may be moved and linked between folders, if that is not a way out; before, not at all
 	truncateVersion = 3
 	scopes          = 6 // signals, and sockets without a path
 )
 
-// Lacks says for people what programs can do, or cannot, since this system is not able to do better.
+// Lacks describes, for display, which restrictions this system does not support.
 func (s Support) Lacks() (all []string) {
 	add := func(lacks bool, text string) {
 		if lacks {

@@ -24,7 +24,7 @@ var Supported = sync.OnceValue(func() Support {
 	return s
 })
 
-// tryTrace lets a watcher read a path of this process: some containers allow the filter and not the reading.
+// tryTrace lets a watcher read a path of this process: some containers allow the filter, but not reading.
 func tryTrace() error {
 	if place() == 0 {
 		return fmt.Errorf("%w: the system refuses seccomp filters", ErrUnsupported)
@@ -51,8 +51,9 @@ func tryTrace() error {
 	return <-result
 }
 
-// Enter puts the calling thread into the box, and with it all that it starts from now on. The caller has locked its goroutine to the thread
-// (runtime.LockOSThread) and never unlocks it: the thread ends with the goroutine. Stop has to be called, on the same thread.
+// Enter puts the calling thread, and everything that it starts from now on, into the sandbox. The caller must have
+// locked its goroutine to the thread (runtime.LockOSThread) and must never unlock it: the thread ends with the
+// goroutine. Stop must be called on the same thread.
 func (b Box) Enter() (*Tracer, error) {
 	s := Supported()
 	if b.Trace && s.Trace != nil {
@@ -61,7 +62,7 @@ func (b Box) Enter() (*Tracer, error) {
 	return b.enter(s, true)
 }
 
-// enter is Enter. If quiet, what the thread itself looks at is left out: it is Kiln, that starts the program.
+// enter is Enter. With quiet, accesses of the thread itself, which starts the program, are not recorded.
 func (b Box) enter(s Support, quiet bool) (*Tracer, error) {
 	t := &Tracer{box: b, thread: unix.Gettid(), quiet: quiet, listener: -1, seen: map[seenKey]int{}}
 	if s.Writes > 0 {
@@ -77,7 +78,7 @@ func (b Box) enter(s Support, quiet bool) (*Tracer, error) {
 		_, err := p.install(0)
 		return t, err
 	}
-	// A signal does not interrupt a call that the watcher has in hand, as Go's programs send themselves many: Linux 5.19.
+	// Signals do not interrupt a call that the watcher handles, since Go's programs send themselves many: Linux 5.19.
 	listener, err := p.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if err == unix.EINVAL {
 		listener, err = p.install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
@@ -85,7 +86,7 @@ func (b Box) enter(s Support, quiet bool) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seccomp: %w", err)
 	}
-	// The watcher answers on the processor where the program runs: Linux 6.6, a third of the time.
+	// The watcher answers on the processor of the program: Linux 6.6, a third of the time.
 	unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	t.listener = listener
 	t.done = make(chan struct{})
@@ -111,11 +112,12 @@ type response struct {
 	flags uint32
 }
 
-// stopCall is what a thread in the box asks for to end the watch: a call that no program makes.
+// stopCall is the argument of a call by which a thread in the sandbox ends the watch. No program
+// makes this call.
 const stopCall = 0x6b696c6e // "kiln", as a folder's descriptor
 
-// Stop ends the watch and tells what was seen, each path with each Op once, in order. Whatever still runs in the box gets
-// ENOSYS from now on.
+// Stop ends the watch and returns the accesses, each path with each Op once, in order. Processes that still run in the
+// sandbox get ENOSYS from now on.
 func (t *Tracer) Stop() ([]Access, error) {
 	if t.listener < 0 {
 		return nil, nil
@@ -125,7 +127,7 @@ func (t *Tracer) Stop() ([]Access, error) {
 	return t.accesses, t.err
 }
 
-// watch answers calls until Stop, or until it cannot.
+// watch answers calls until Stop, or until it fails.
 func (t *Tracer) watch() {
 	defer close(t.done)
 	defer unix.Close(t.listener)
@@ -134,7 +136,7 @@ func (t *Tracer) watch() {
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(t.listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
 		switch errno {
 		case 0:
-		case unix.EINTR, unix.ENOENT: // who called was killed meanwhile
+		case unix.EINTR, unix.ENOENT: // the calling process was killed meanwhile
 			continue
 		default:
 			t.err = fmt.Errorf("the watch of a program ended: %w", errno)
@@ -156,7 +158,7 @@ func (t *Tracer) watch() {
 	}
 }
 
-// valid tells whether the call still waits, and so whether what was read of its process was that process's.
+// valid reports whether the call still waits, so that what was read was memory of its process.
 func (t *Tracer) valid(n *notification) bool {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(t.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0

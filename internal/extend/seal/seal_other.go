@@ -14,10 +14,10 @@ func Supported() Support {
 	return Support{Trace: fmt.Errorf("%w: %s on %s has no way to", ErrUnsupported, runtime.GOOS, runtime.GOARCH)}
 }
 
-// Tracer watches what was started in a box.
+// Tracer watches what was started in a sandbox.
 type Tracer struct{}
 
-// Enter does nothing, and fails if the program is to be traced.
+// Enter does nothing, and fails if the program must be traced.
 func (b Box) Enter() (*Tracer, error) {
 	if b.Trace {
 		return nil, Supported().Trace
@@ -25,10 +25,10 @@ func (b Box) Enter() (*Tracer, error) {
 	return &Tracer{}, nil
 }
 
-// Stop is what was seen: nothing.
+// Stop returns no accesses.
 func (t *Tracer) Stop() ([]Access, error) { return nil, nil }
 
-// Thread is a thread in a box; there is none.
+// Thread is a sandboxed thread; there is none on this system.
 type Thread struct{}
 
 // Thread fails.
@@ -37,16 +37,16 @@ func (b Box) Thread() (*Thread, error) { return nil, Supported().Trace }
 // Do does nothing.
 func (t *Thread) Do(func()) {}
 
-// Left tells that some process may still run.
+// Left reports that some process may still run.
 func (t *Thread) Left() bool { return true }
 
 // End does nothing.
 func (t *Thread) End() {}
 
-// OwnGroup is what syscall.SysProcAttr.Pgid is set to for a program that gets a group of its own.
+// OwnGroup is the value of syscall.SysProcAttr.Pgid for a program that gets a group of its own.
 func OwnGroup() int { return 0 }
 
-// StateOf looks at a file, links followed. Which file it is, this system does not tell.
+// StateOf returns the state of a file, links followed. This system does not identify files.
 func StateOf(path string) State {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func StateOf(path string) State {
 	return State{Exists: true, Dir: st.IsDir(), Size: st.Size(), Written: st.ModTime().UnixNano(), Moved: st.ModTime().UnixNano()}
 }
 
-// Find is StateOf, and tells where the path leads.
+// Find is StateOf, and also returns where the path leads.
 func Find(path string) (real string, s State) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread is a thread in a box where programs are started one after the other. A box of its own for each takes 0.15 ms: a thread, a
-// filter that the kernel compiles, and the end of both.
+// Thread is a sandboxed thread on which programs are started one after the other. A sandbox for each program takes 0.15
+// ms: a thread, a filter that the kernel compiles, and the end of both.
 //
-// Programs of one box can write into the same folders. So whoever starts one has to know that nothing of the one before still runs: its
-// process group is gone, and nobody has left that.
+// Programs of one sandbox can write to the same folders. So before the next one starts, no process of the earlier one
+// may run: its process group must be empty, and no process may have left it.
 type Thread struct {
 	do   chan func()
 	left atomic.Bool
 }
 
-// Thread makes one. The error wraps ErrUnsupported where the system refuses no writes, or cannot tell of processes that leave their group.
-// A box that traces is for one program.
+// Thread makes a Thread. The error wraps ErrUnsupported if the system does not refuse writes, or cannot report
+// processes that leave their group. A sandbox that traces is for one program.
 func (b Box) Thread() (*Thread, error) {
 	if b.Trace || !threads() {
 		return nil, fmt.Errorf("%w: no thread for several programs", ErrUnsupported)
@@ -32,7 +32,7 @@ func (b Box) Thread() (*Thread, error) {
 	b.groups = true
 	t := &Thread{do: make(chan func())}
 	ready := make(chan error)
-	go func() { // the box is around a thread, and that ends with this goroutine
+	go func() { // the sandbox belongs to a thread, which ends with this goroutine
 		runtime.LockOSThread()
 		err := t.enter(b)
 		ready <- err
@@ -46,7 +46,7 @@ func (b Box) Thread() (*Thread, error) {
 	return t, <-ready
 }
 
-// threads tells whether there are such on this system.
+// threads reports whether this system supports them.
 func threads() bool {
 	s := Supported()
 	return s.Writes > 0 && s.Trace == nil
@@ -60,14 +60,15 @@ func (t *Thread) enter(b Box) error {
 	if err != nil {
 		return fmt.Errorf("seccomp: %w", err)
 	}
-	if err := unix.SetNonblock(listener, true); err != nil { // for Go's poller: no thread waits for what hardly ever comes
+	if err := unix.SetNonblock(listener, true); err != nil { // for Go's poller: no thread waits for this rare event
 		return errors.Join(err, unix.Close(listener))
 	}
 	go t.watch(os.NewFile(uintptr(listener), "seccomp"))
 	return nil
 }
 
-// watch notes that a process leaves its group, before it does, until the thread and all that it started have ended.
+// watch notices when a process leaves its group, before it does, until the thread and everything that it started
+// have ended.
 func (t *Thread) watch(listener *os.File) {
 	defer listener.Close()
 	defer t.left.Store(true)
@@ -90,12 +91,12 @@ func (t *Thread) watch(listener *os.File) {
 	}
 }
 
-// let lets one call go on.
+// let lets one call continue.
 func (t *Thread) let(listener uintptr) (more bool) {
 	var n notification
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, listener, unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
 	if errno != 0 {
-		return errno == unix.EINTR || errno == unix.ENOENT // who called was killed meanwhile
+		return errno == unix.EINTR || errno == unix.ENOENT // the calling process was killed meanwhile
 	}
 	t.left.Store(true)
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
@@ -103,10 +104,10 @@ func (t *Thread) let(listener uintptr) (more bool) {
 	return errno == 0 || errno == unix.EINTR || errno == unix.ENOENT
 }
 
-// Do has the thread do something, and does not wait for its end.
+// Do runs a function on the thread, and does not wait for its end.
 func (t *Thread) Do(f func()) { t.do <- f }
 
-// Left tells whether some process may have left its group, so that it may still run.
+// Left reports whether a process may have left its group, so that it may still run.
 func (t *Thread) Left() bool { return t.left.Load() }
 
 // End ends the thread.

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAccesses is how many different paths one run may look at. Each is kept in the record of the job, some 100 bytes.
+// maxAccesses is how many different paths one run may access. Each is in the record of the job, about 100 bytes.
 const maxAccesses = 200_000
 
-// Tracer watches what was started in a box.
+// Tracer watches what was started in a sandbox.
 type Tracer struct {
 	box      Box
-	thread   int  // in the box; it is Kiln's own
-	quiet    bool // what that one looks at is left out
+	thread   int  // the sandboxed thread, which is Kiln's own
+	quiet    bool // its own accesses are not recorded
 	listener int
 	done     chan struct{}
 
-	// Of the watcher, until done is closed.
+	// Used by the watcher until done is closed.
 	seen     map[seenKey]int // index in accesses
 	accesses []Access
 	err      error
@@ -37,7 +37,7 @@ type seenKey struct {
 	op   Op
 }
 
-// note records one call. Its error is the end of the trace and not of the watch.
+// note records one call. Its error ends the trace, but not the watch.
 func (t *Tracer) note(n *notification) error {
 	known := false
 	for i := range calls {
@@ -59,12 +59,12 @@ func (t *Tracer) noteCall(n *notification, c *call) error {
 	if err == nil {
 		path, err = absolute(n, c, path)
 	}
-	if !t.valid(n) { // killed, and what was read may be another process's
+	if !t.valid(n) { // it was killed, and the memory may be another process's
 		return nil
 	}
 	switch err {
 	case nil:
-	case unix.EFAULT, unix.ENAMETOOLONG, unix.EBADF, unix.ENOENT: // the call fails with that, too
+	case unix.EFAULT, unix.ENAMETOOLONG, unix.EBADF, unix.ENOENT: // the call fails with that too
 		return nil
 	default:
 		return fmt.Errorf("a path of the program cannot be read: %w", err)
@@ -97,8 +97,9 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 	key := seenKey{path, op}
 	if i, again := t.seen[key]; again {
 		if was := t.accesses[i].State; was != state && !(was.SameFolder(state) && (op != List || slices.Contains(t.box.Busy, real))) {
-			// A folder that was only passed through is the same one, whatever came into it meanwhile.
-			t.accesses[i].State = State{Exists: true, Inode: ^uint64(0)} // no file is like that: it changed while the program ran
+			// A folder that was only passed through is the same one, whatever was added to it
+			// meanwhile.
+			t.accesses[i].State = State{Exists: true, Inode: ^uint64(0)} // equals no file: it changed while the program ran
 		}
 		return nil
 	}
@@ -110,8 +111,8 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 	return nil
 }
 
-// direct removes "." and ".." from a path, as the kernel goes it: ".." leads out of what a link points to. A path through /proc
-// becomes the one that it means.
+// direct removes "." and ".." from a path as the kernel does: ".." leads out of the target of a link. A path through
+// /proc is replaced by the one that it means.
 func (t *Tracer) direct(path string, pid int) string {
 	clean := filepath.Clean(path)
 	if strings.Contains(path, "..") && clean != path {
@@ -140,7 +141,8 @@ func (t *Tracer) direct(path string, pid int) string {
 	return clean
 }
 
-// madeUp tells whether a path is in what the kernel makes up. /dev/shm is a disk in memory, and a project may be there.
+// madeUp reports whether a path is in a file system that the kernel generates. /dev/shm is a disk in memory, and may
+// have a project.
 func madeUp(path string) bool {
 	_, kept := within("/dev/shm", path)
 	for _, folder := range []string{"/proc", "/sys", "/dev"} {
@@ -151,7 +153,7 @@ func madeUp(path string) bool {
 	return false
 }
 
-// skipped tells whether a path is of the program's own files.
+// skipped reports whether a path is one of the program's own files.
 func (t *Tracer) skipped(path string) bool {
 	for _, folder := range t.box.Skip {
 		if _, ok := within(folder, path); ok {
@@ -170,7 +172,7 @@ func within(folder, path string) (rest string, ok bool) {
 	return strings.TrimPrefix(rest, "/"), true
 }
 
-// absolute is a path in a call from the root on.
+// absolute is the absolute path of a call.
 func absolute(n *notification, c *call, path string) (string, error) {
 	if strings.HasPrefix(path, "/") {
 		return path, nil
@@ -194,7 +196,7 @@ func absolute(n *notification, c *call, path string) (string, error) {
 	return folder + "/" + path, nil
 }
 
-// readPath reads a path in a process's memory. It goes page by page: what follows the path may not be there.
+// readPath reads a path in a process's memory, page by page, because the page after the path may not exist.
 func readPath(pid int, at uintptr) (string, error) {
 	var buf [unix.PathMax]byte
 	page := uintptr(os.Getpagesize())
@@ -216,7 +218,7 @@ func readPath(pid int, at uintptr) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// StateOf looks at a file, links followed.
+// StateOf returns the state of a file, links followed.
 func StateOf(path string) State {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -234,7 +236,7 @@ func stateOf(st *unix.Stat_t) State {
 // maxLinks is how many links the kernel follows in one path.
 const maxLinks = 40
 
-// Find is StateOf, and tells where the path leads: both of the same file.
+// Find is StateOf, and also returns where the path leads, both for the same file.
 func Find(path string) (real string, s State) {
 	for range maxLinks {
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -252,7 +254,7 @@ func Find(path string) (real string, s State) {
 		if err != nil {
 			break
 		}
-		if !filepath.IsAbs(to) { // a link that leads nowhere: where would that be?
+		if !filepath.IsAbs(to) { // a link that leads nowhere
 			to = filepath.Dir(path) + "/" + to
 		}
 		path = to
@@ -265,18 +267,18 @@ func Find(path string) (real string, s State) {
 	return filepath.Join(folder, name), State{}
 }
 
-// tick is how long a file's times may stay the same while it changes, on systems that count them in steps: the longest there is, of a clock
-// with 100 steps a second.
+// tick is how long a file's times may stay the same while it changes, on systems that count them in steps: the maximum,
+// for a clock with 100 steps a second.
 const tick = 10 * time.Millisecond
 
-// young tells whether a file changed since the system's clock made its last step.
+// young reports whether a file changed since the last step of the system's clock.
 func young(s State) bool {
 	var now unix.Timespec
 	return unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) == nil && s.Moved >= now.Nano()
 }
 
-// settle waits until a change of a file is sure to give it another time than it has: else it could change between the program's look and
-// Kiln's own, and nobody would know. Few files are as young as that.
+// settle waits until a change of a file surely changes its times. Otherwise it could change between the program's
+// access and Kiln's without being noticed. Few files have changed so recently.
 func settle(path string) (s State) {
 	for end := time.Now().Add(2 * tick); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if s = StateOf(path); !young(s) {

@@ -31,10 +31,10 @@ type engine struct {
 	limit    int64 // of memory, in bytes
 	runtime  wazero.Runtime
 	compiled wazero.CompiledModule
-	globals  []string // names of exports
-	about    []byte   // what kiln_info gave
+	globals  []string // names of exported globals
+	about    []byte   // result of kiln_info
 
-	// What an instance is before each job: as it was after _initialize and kiln_info.
+	// State of an instance before each job: after _initialize and kiln_info.
 	memory []byte
 	values []uint64
 
@@ -42,17 +42,17 @@ type engine struct {
 	idle []*instance // ready for a job, at most GOMAXPROCS
 }
 
-// instance is the module with a memory of its own, for one job at a time.
+// instance is the module with its own memory, for one job at a time.
 type instance struct {
 	api.Module
 	process api.Function
 	globals []api.MutableGlobal
 }
 
-// newEngine compiles the module and asks it what it is.
+// newEngine compiles the module and asks it for its description.
 func newEngine(ctx context.Context, p *proc) (e *engine, err error) {
 	defer func() {
-		if x := recover(); x != nil { // the engine reads what may be hostile
+		if x := recover(); x != nil { // the engine reads a module that may be hostile
 			e, err = nil, p.problem(diag.WasmModule, "", "the module cannot be compiled: %v", x)
 		}
 	}()
@@ -78,7 +78,7 @@ func newEngine(ctx context.Context, p *proc) (e *engine, err error) {
 	return e, e.start(ctx)
 }
 
-// compile takes what is in the cache. A cache that is damaged is emptied.
+// compile uses the cache. A damaged cache is emptied.
 func (e *engine) compile(ctx context.Context, code []byte) error {
 	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithMemoryLimitPages(uint32(min(max(e.limit/page, 1), 1<<16)))
 	if e.p.config.Cache != "" {
@@ -108,7 +108,7 @@ func (e *engine) compileWith(ctx context.Context, config wazero.RuntimeConfig, c
 	return err
 }
 
-// hostHas tells whether a guest may import a function.
+// hostHas reports whether a guest may import a function.
 func hostHas(module, name string) bool {
 	functions := hostFunctionsOnce()
 	if module == wasiModule {
@@ -123,7 +123,7 @@ var (
 	wasiFunctionsOnce = sync.OnceValue(wasiFunctions)
 )
 
-// runKey finds a call's run in its context.
+// runKey is the key of a call's run in its context.
 type runKey struct{}
 
 func hostCall(module, name string, f function) api.GoModuleFunc {
@@ -141,7 +141,7 @@ func hostCall(module, name string, f function) api.GoModuleFunc {
 	}
 }
 
-// checkExports looks for what every module must have.
+// checkExports checks the exports that every module must have.
 func (e *engine) checkExports() error {
 	if e.compiled.ExportedMemories()["memory"] == nil {
 		return e.p.problem(diag.WasmModule, buildHint, "the module does not export its memory as \"memory\"")
@@ -169,7 +169,7 @@ func (e *engine) checkExports() error {
 	return nil
 }
 
-// start makes the first instance, and keeps what it is before its first job.
+// start makes the first instance, and stores its state before its first job.
 func (e *engine) start(ctx context.Context) error {
 	r := newRun(ctx, nil, e.p, min(e.timeout, aboutTimeout))
 	defer r.end()
@@ -206,7 +206,8 @@ func (e *engine) instantiate(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-// instance is one that is ready for a job. A new one needs no _initialize: memory and globals are all that it would have set.
+// instance returns an instance that is ready for a job. A new one needs no _initialize, which would only set memory and
+// globals.
 func (e *engine) instance(ctx context.Context) (*instance, error) {
 	e.mu.Lock()
 	if n := len(e.idle); n > 0 {
@@ -229,7 +230,8 @@ func (e *engine) instance(ctx context.Context) (*instance, error) {
 	return in, nil
 }
 
-// reset makes an instance what it was before its first job. It cannot if memory has grown, for memory does not shrink.
+// reset restores the state of an instance before its first job. It fails if memory has grown, because memory cannot
+// shrink.
 func (e *engine) reset(in *instance) bool {
 	if int64(in.Memory().Size()) != int64(len(e.memory)) || !in.Memory().Write(0, e.memory) {
 		return false
@@ -240,7 +242,7 @@ func (e *engine) reset(in *instance) bool {
 	return true
 }
 
-// done takes an instance back after a job that ended well.
+// done returns an instance after a successful job.
 func (e *engine) done(in *instance) {
 	if e.reset(in) {
 		e.mu.Lock()
@@ -270,7 +272,7 @@ func (e *engine) process(ctx context.Context, job processor.Job) error {
 	return r.outcome(api.DecodeI32(code[0]))
 }
 
-// firstLines are the lines of a trap's message without the engine's own words, and with the innermost calls only.
+// firstLines are the lines of a trap's message without the engine's own text, and with the innermost calls only.
 func firstLines(text string) string {
 	text = strings.TrimPrefix(text, "wasm error: ")
 	head, stack, _ := strings.Cut(text, "\nwasm stack trace:\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 )
 
-// goModule is the module that a Go package compiles to, from the cache if it is there.
+// goModule returns the module compiled from a Go package, from the cache if it is there.
 func goModule(ctx context.Context, c Config) ([]byte, digest.Hash, error) {
 	p := &gocode.Package{
 		Project: c.Dir, Folder: c.Go,

@@ -14,23 +14,23 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// The modules of which a guest may import functions.
+// The modules from which a guest may import functions.
 const (
 	hostModule = "kiln_v1"
 	wasiModule = "wasi_snapshot_preview1"
 )
 
-// Results that are errors. They are what the world did; what the guest does wrong ends its job.
+// Results that are errors caused by the world; an error of the guest ends its job.
 const (
-	errFailed   = -1 // error tells more
+	errFailed   = -1 // the function error has more
 	errNotFound = -2
 )
 
-// Limits of one call and one job. They are far beyond what honest guests need, and small beside what a host has.
+// Limits of one call and one job. They are far beyond what honest guests need, but small for the host.
 const (
 	maxText     = 64 << 10 // bytes of a path, a name, a message
 	maxList     = 16 << 20 // bytes of a list of texts
-	maxHandles  = 4096     // open at once: each may hold a file of the system
+	maxHandles  = 4096     // open at once: each may need an open file
 	maxProblems = 1000     // warnings and errors of one job
 	maxWritten  = 4 << 30  // bytes of all products
 )
@@ -41,8 +41,8 @@ type function struct {
 	call            func(r *run, s []uint64)
 }
 
-// hostFunctions is kiln_v1, by name. docs/formats/wasm-abi.md says what each does. A pointer and a length
-// are two parameters; s has the parameters and takes the result.
+// hostFunctions is kiln_v1, by name. docs/formats/wasm-abi.md describes the functions. A pointer and a
+// length are two parameters; s has the parameters and receives the result.
 func hostFunctions() map[string]function {
 	return map[string]function{
 		"describe":     {"ii", "", (*run).hostDescribe},
@@ -74,7 +74,7 @@ func hostFunctions() map[string]function {
 	}
 }
 
-// abuse is what a guest did wrong. It ends the job.
+// abuse is an error of the guest. It ends the job.
 type abuse struct{ text string }
 
 func (a *abuse) Error() string { return a.text }
@@ -85,7 +85,7 @@ func (r *run) abuse(format string, args ...any) {
 
 func result(s []uint64, v int32) { s[0] = api.EncodeI32(v) }
 
-// view is the guest's own memory.
+// view is a part of the guest's memory.
 func (r *run) view(ptr, length uint64, limit uint32) []byte {
 	p, n := uint32(ptr), uint32(length)
 	if n > limit {
@@ -106,7 +106,7 @@ func (r *run) text(ptr, length uint64) string {
 	return string(b)
 }
 
-// list takes texts that each end in a zero byte.
+// list reads texts that each end in a zero byte.
 func (r *run) list(ptr, length uint64) []string {
 	b := r.view(ptr, length, maxList)
 	switch {
@@ -120,16 +120,16 @@ func (r *run) list(ptr, length uint64) []string {
 	return strings.Split(string(b[:len(b)-1]), "\x00")
 }
 
-// object is what a handle stands for: one of its fields is set.
+// object is what a handle means: one of its fields is set.
 type object struct {
 	data processor.File // a file
 	text []byte         // or bytes of the host
 	err  error
 	out  io.WriteCloser // a product
-	name string         // of it
+	name string         // of the product
 }
 
-// open gives an object a handle. Handles are never given twice in a job, so that one that is closed is known.
+// open assigns a handle to an object. A job never reuses handles, so that use of a closed one is noticed.
 func (r *run) open(o *object) int32 {
 	if len(r.objects) >= maxHandles {
 		r.abuse("would open one handle more than the %d that a job may have open: close some", maxHandles)
@@ -151,7 +151,7 @@ func (r *run) object(h uint64) *object {
 	return o
 }
 
-// failed keeps what went wrong for error.
+// failed stores an error for the function error.
 func (r *run) failed(err error) int32 {
 	r.err = err
 	if isNotExist(err) {
@@ -181,7 +181,7 @@ func (r *run) hostAsset(s []uint64) {
 		text = a.UUID
 	case 2:
 		text = a.Path
-	case 3: // who asks for it runs for each platform
+	case 3: // a job that asks for it runs for each platform
 		text = r.job.Platform()
 	default:
 		r.abuse("got %d, which stands for nothing: 0 is the id, 1 the UUID, 2 the path, 3 the platform", what)
@@ -236,22 +236,23 @@ func (r *run) hostGlob(s []uint64) {
 	result(s, r.textOr(text, err))
 }
 
-// hostProducts answers five texts a product: asset, UUID, name, type, file.
+// hostProducts returns five texts for each product: asset, UUID, name, type, file.
 func (r *run) hostProducts(s []uint64) {
 	ids := r.list(s[0], s[1])
-	resume := r.pause() // the time that others take is not the job's
+	resume := r.pause() // time for other jobs does not count
 	all, err := r.job.Products(ids...)
 	resume()
 	result(s, r.textOr(r.answer(all, func(p processor.Product) string { return p.File }), err))
 }
 
-// answer notes products as known to the guest, and gives five texts of each, the last as the call has it.
+// answer records products as known to the guest, and returns five texts for each; last returns the last
+// one.
 func (r *run) answer(all [][]processor.Product, last func(processor.Product) string) (text []byte) {
 	for _, of := range all {
 		for _, p := range of {
 			asset := p.AssetID
 			if p.Platform != "" {
-				asset = p.Platform + ":" + asset // so that it is not taken for that of the job's own
+				asset = p.Platform + ":" + asset // so that it is not confused with that of the job's own platform
 			}
 			r.told[[2]string{asset, p.Name}] = p
 			for _, field := range []string{asset, p.UUID, p.Name, p.Type, last(p)} {
@@ -283,8 +284,8 @@ func (r *run) catalogue(s []uint64, texts int) {
 	result(s, r.textOr(text, err))
 }
 
-// hostTryProducts answers a text, "1" if there are products, and then five texts a product as hostProducts. The asset of one of another
-// platform has that before it, and a colon.
+// hostTryProducts returns a text, "1" if there are products, followed by five texts for each product as in
+// hostProducts. The asset of a product of another platform has the platform and a colon as prefix.
 func (r *run) hostTryProducts(s []uint64) {
 	of := processor.Ask{Asset: r.text(s[0], s[1]), Platform: r.text(s[2], s[3]), Processor: r.text(s[4], s[5])}
 	resume := r.pause()
@@ -302,7 +303,7 @@ func (r *run) hostOpenProduct(s []uint64) {
 	result(s, r.file(f, err))
 }
 
-// product is one that the guest was told of.
+// product returns one that the guest knows.
 func (r *run) product(asset, name string) processor.Product {
 	p, ok := r.told[[2]string{asset, name}]
 	if !ok {
@@ -311,7 +312,7 @@ func (r *run) product(asset, name string) processor.Product {
 	return p
 }
 
-// What a request is about.
+// The source of a request.
 const (
 	aboutNothing = iota
 	aboutPath
@@ -319,14 +320,14 @@ const (
 	aboutBytes   // and their extension
 )
 
-// maxRequested is how many bytes a guest can have another processor work on.
+// maxRequested is the maximum size of bytes in a request.
 const maxRequested = 256 << 20
 
-// hostRequest takes a processor, settings as JSON, and what it is about, in two texts and their kind. It answers five texts a product:
-// asset, UUID, name, type, extension.
+// hostRequest takes a processor, settings as JSON, and the source, in two texts and its kind. It returns five texts for
+// each product: asset, UUID, name, type, extension.
 func (r *run) hostRequest(s []uint64) { result(s, r.request("", s)) }
 
-// hostRequestNamed takes the name of a request before all else.
+// hostRequestNamed takes the name of a request first.
 func (r *run) hostRequestNamed(s []uint64) { result(s, r.request(r.text(s[0], s[1]), s[2:])) }
 
 func (r *run) request(name string, s []uint64) int32 {
@@ -354,7 +355,7 @@ func (r *run) request(name string, s []uint64) int32 {
 	return r.textOr(r.answer(all, func(p processor.Product) string { return p.Extension }), err)
 }
 
-// hostAdopt takes a product, by asset and name, and the name, type and extension that it gets.
+// hostAdopt takes a product, by asset and name, and its new name, type and extension.
 func (r *run) hostAdopt(s []uint64) {
 	p := r.product(r.text(s[0], s[1]), r.text(s[2], s[3]))
 	if err := r.job.Adopt(p, processor.Output{Name: r.text(s[4], s[5]), Type: r.text(s[6], s[7]), Extension: r.text(s[8], s[9])}); err != nil {
@@ -395,7 +396,7 @@ func (r *run) hostRead(s []uint64) {
 	result(s, int32(n))
 }
 
-// hostReference answers three texts: UUID, sub id, and 1 if it is required, else 0. An empty asset is the job's own.
+// hostReference returns three texts: UUID, sub id, and 1 if it is required, else 0. An empty asset is the job's own.
 func (r *run) hostReference(s []uint64) {
 	asset, name, required := r.text(s[0], s[1]), r.text(s[2], s[3]), uint32(s[4]) != 0
 	ref, err := processor.Own(r.job, name, required), error(nil)
@@ -409,7 +410,7 @@ func (r *run) hostReference(s []uint64) {
 	result(s, r.textOr(fmt.Appendf(nil, "%s\x00%d\x00%d\x00", ref.UUID, ref.SubID, flag), err))
 }
 
-// references takes texts as hostReference gives them, one after the other.
+// references reads texts as returned by hostReference, one after the other.
 func (r *run) references(list []string) (refs []processor.Reference) {
 	if len(list)%3 != 0 {
 		r.abuse("got references of %d texts; each has three", len(list))
@@ -467,7 +468,7 @@ func (r *run) hostClose(s []uint64) {
 	result(s, 0)
 }
 
-// problemAt takes text, hint, path, line, column and length.
+// problemAt reads text, hint, path, line, column and length.
 func (r *run) problemAt(s []uint64) *processor.Problem {
 	if r.problems++; r.problems > maxProblems {
 		r.abuse("would give more than %d warnings and errors", maxProblems)
@@ -484,8 +485,8 @@ func (r *run) problemAt(s []uint64) *processor.Problem {
 
 func (r *run) hostWarn(s []uint64) { r.job.Warn(*r.problemAt(s)) }
 
-// hostFail takes a tenth parameter: a handle that error gave and that is the cause, or 0. An error that is
-// handed on as it came keeps what it is to the host.
+// hostFail takes a tenth parameter: a handle from the function error with the cause, or 0. An error that
+// is passed unchanged keeps its meaning for the host.
 func (r *run) hostFail(s []uint64) {
 	p := r.problemAt(s)
 	if cause := s[9]; uint32(cause) != 0 {

@@ -16,10 +16,10 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// maxAbout is how many bytes a module's description may have.
+// maxAbout is the maximum size of a module's description, in bytes.
 const maxAbout = 1 << 20
 
-// description is what kiln_info gives to describe: processor.Info in JSON.
+// description is what kiln_info passes to describe: processor.Info in JSON.
 type description struct {
 	ABI        int         `json:"abi"`
 	Name       string      `json:"name"`
@@ -139,7 +139,7 @@ func (s *setting) check() error {
 	return nil
 }
 
-// structOf is a settings struct as a processor in Go would have written it, so that rules are decoded, checked and shown by the same code
+// structOf is a settings struct like that of a processor in Go, so that the same code decodes, checks and shows rules
 // for both; nil if there are no settings.
 func (d *description) structOf() any {
 	if len(d.Settings) == 0 {
@@ -166,7 +166,7 @@ func (d *description) structOf() any {
 	return v.Interface()
 }
 
-// setInfo is what the module says of itself under what the project says of it.
+// setInfo merges the project's declaration over the module's description.
 func (p *proc) setInfo() error {
 	c, d := &p.config, &p.about
 	p.info = processor.Info{
@@ -197,8 +197,8 @@ func (p *proc) setInfo() error {
 	return nil
 }
 
-// settingsJSON is a job's settings as one JSON object in the order of the description, and each for itself:
-// a string as it is, all else in JSON.
+// settingsJSON is a job's settings as one JSON object in the order of the description, and each separately:
+// a string unchanged, everything else in JSON.
 func (d *description) settingsJSON(settings any) ([]byte, map[string][]byte, error) {
 	if len(d.Settings) == 0 {
 		return []byte("{}"), nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Sections of a module that are looked at (WebAssembly core specification 2.0, 5.5).
+// Sections of a module that are read (WebAssembly core specification 2.0, 5.5).
 const (
 	sectionCustom   = 0
 	sectionType     = 1
@@ -24,13 +24,15 @@ const (
 	sectionData     = 11
 )
 
-// maxTable is how many elements a module's tables may have: each takes 8 bytes of the host, and Go's guests have 3,000.
+// maxTable is how many elements a module's tables may have: each needs 8 bytes in the host, and Go's guests have 3,000.
 const maxTable = 1 << 20
 
-// maxLocals is how many locals a function may have, as in browsers: a module of ten bytes can ask for 2^32, at 8 bytes each.
+// maxLocals is how many locals a function may have, as in browsers: a module of ten bytes can request 2^32, at 8 bytes
+// each.
 const maxLocals = 50_000
 
-// globalExport begins the names under which mutable globals are exported, so that they can be put back.
+// globalExport is the prefix of the names under which mutable globals are exported, so that they can be
+// restored.
 const globalExport = "kiln:global:"
 
 // prepared is a module that may be compiled.
@@ -39,9 +41,9 @@ type prepared struct {
 	globals []string // the names of these exports
 }
 
-// prepare refuses what a guest must not have, names it, and adds exports of all mutable globals. Whether the module is valid is found when
-// it is compiled; but the engine makes room for as many things as a list says it has, so all lists are read here first, to see that they
-// are that long.
+// prepare refuses what a guest must not have, names it, and exports all mutable globals. The compiler checks whether
+// the module is valid; but the engine allocates as many elements as a list claims, so all lists are read here first, to
+// check their lengths.
 func prepare(code []byte) (p prepared, err error) {
 	defer func() {
 		switch e := recover().(type) {
@@ -56,7 +58,7 @@ func prepare(code []byte) (p prepared, err error) {
 	if string(r.take(8)) != "\x00asm\x01\x00\x00\x00" {
 		r.refuse(diag.WasmModule, "compile it for wasm32; `wasm = { go = \"folder\" }` compiles a Go package", "it is not a WebAssembly module")
 	}
-	exports := -1 // where the section of exports begins in p.code
+	exports := -1 // start of the section of exports in p.code
 	var section []byte
 	var mutable []uint32
 	p.code = append(p.code, code[:8]...)
@@ -113,7 +115,8 @@ func prepare(code []byte) (p prepared, err error) {
 
 const buildHint = "a Go guest is built with GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared, a C guest with clang --target=wasm32 -nostdlib -Wl,--no-entry"
 
-// reader reads a module; what is cut short or refused ends in a panic with a *processor.Problem.
+// reader reads a module; it panics with a *processor.Problem if the module is incomplete or
+// refused.
 type reader struct{ b []byte }
 
 func (r *reader) refuse(code diag.Code, hint, format string, args ...any) {
@@ -135,7 +138,7 @@ func (r *reader) take(n int) []byte {
 
 func (r *reader) byte() byte { return r.take(1)[0] }
 
-// leb skips a number of any sign with at most n bits.
+// leb skips a signed or unsigned number with at most n bits.
 func (r *reader) leb(n int) {
 	for i := 0; i < (n+6)/7; i++ {
 		if r.byte() < 0x80 {
@@ -182,7 +185,7 @@ func (r *reader) imports() {
 	}
 }
 
-// each reads a list, whose length stands before it.
+// each reads a list, which begins with its length.
 func (r *reader) each(one func()) {
 	for n := r.u32(); n > 0; n-- {
 		one()
@@ -192,7 +195,8 @@ func (r *reader) each(one func()) {
 // bytes skips a list of bytes.
 func (r *reader) bytes() { r.take(int(r.u32())) }
 
-// names is a custom section with the names of functions, by which crashes are told; nil if it is another, or has none.
+// names is a custom section with the names of functions, for messages about crashes; nil if it is another section, or
+// has none.
 func (r *reader) names() (section []byte) {
 	if r.name() != "name" {
 		return nil
@@ -271,7 +275,7 @@ func (r *reader) tables() {
 	}
 }
 
-// globals lists the mutable ones. There are no imported ones before them.
+// globals returns the indexes of the mutable ones. There are no imported ones before them.
 func (r *reader) globals() (mutable []uint32) {
 	for i, n := uint32(0), r.u32(); i < n; i++ {
 		typ, mut := r.byte(), r.byte()
@@ -286,9 +290,9 @@ func (r *reader) globals() (mutable []uint32) {
 	return mutable
 }
 
-// functions is the section of code with an empty loop at the begin of each function that calls in two places or more. The engine looks
-// whether the time is over where a loop begins, and nowhere else: 64 functions of which each calls the next one twice would run for good. A
-// function that calls in one place and has no loop does so once, and the stack ends that.
+// functions is the section of code with an empty loop at the beginning of each function that calls in two places or
+// more. The engine checks the timeout only at the beginning of a loop: 64 functions that each call the next one twice
+// would run forever. A function that calls in one place and has no loop does so once, and the stack limits that.
 func (r *reader) functions() []byte {
 	n := r.u32()
 	out := binary.AppendUvarint(make([]byte, 0, len(r.b)*17/16), uint64(n))
@@ -325,7 +329,7 @@ func (r *reader) expression() {
 	}
 }
 
-// instruction skips one, and refuses it if it changes what is neither memory nor global (core specification 2.0, 5.4).
+// instruction skips one, and refuses it if it changes anything but memory and globals (core specification 2.0, 5.4).
 func (r *reader) instruction() byte {
 	op := r.byte()
 	switch {
@@ -378,7 +382,7 @@ func (r *reader) stateful(name string) {
 	r.refuse(diag.WasmModule, "compile it without reference types and passive segments", "it uses %s: what a processor changes in tables and segments cannot be put back for its next job", name)
 }
 
-// bulk skips what follows 0xfc.
+// bulk skips the rest of an instruction after 0xfc.
 func (r *reader) bulk() {
 	switch op := r.u32(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
@@ -394,7 +398,7 @@ func (r *reader) bulk() {
 	}
 }
 
-// vector skips what follows 0xfd.
+// vector skips the rest of an instruction after 0xfd.
 func (r *reader) vector() {
 	switch op := r.u32(); {
 	case op <= 11, op == 92, op == 93: // loads and stores

@@ -13,13 +13,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// maxCommand is the most that a guest may say of a program, and maxGiven what it may give it, in bytes.
+// maxCommand is the maximum description of a program, and maxGiven the maximum input for it, in bytes.
 const (
 	maxCommand = 1 << 20
 	maxGiven   = 256 << 20
 )
 
-// command is processor.Command as a guest writes it, in JSON. Standard input and the files follow each other in one piece of its memory.
+// command is processor.Command as a guest writes it, in JSON. Standard input and the files follow each other in its
+// memory.
 type command struct {
 	Args    []string    `json:"args"`
 	Tools   []string    `json:"tools"`
@@ -29,7 +30,7 @@ type command struct {
 	Codes   []int       `json:"codes"`
 	Timeout float64     `json:"timeout"` // in seconds
 	Network bool        `json:"network"`
-	Stdin   int64       `json:"stdin"` // how many bytes
+	Stdin   int64       `json:"stdin"` // number of bytes
 	Files   []givenFile `json:"files"`
 }
 
@@ -38,8 +39,8 @@ type givenFile struct {
 	Size int64  `json:"size"`
 }
 
-// hostRun takes a command as JSON, and the bytes of its standard input and its files. It answers a list: the code with which the program
-// ended, the handles of standard output and standard error, and for each file its path and its handle.
+// hostRun takes a command as JSON, and the bytes of its standard input and its files. It returns a list: the program's
+// exit code, the handles of standard output and standard error, and for each file its path and its handle.
 func (r *run) hostRun(s []uint64) {
 	c := r.command(r.view(s[0], s[1], maxCommand), r.view(s[2], s[3], maxGiven))
 	resume := r.pause()
@@ -56,7 +57,7 @@ func (r *run) hostRun(s []uint64) {
 	result(s, r.open(&object{text: text}))
 }
 
-// command takes apart what a guest says of a program.
+// command decodes a guest's description of a program.
 func (r *run) command(text, data []byte) processor.Command {
 	var c command
 	d := json.NewDecoder(bytes.NewReader(text))

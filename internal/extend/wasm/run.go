@@ -16,30 +16,30 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// run is one call into a module: a job, or the start of its first instance. All that a guest has of the host is in here, so nothing of it
-// outlives the run. One goroutine uses it.
+// run is one call into a module: a job, or the start of its first instance. It has everything that a guest holds in the
+// host, so nothing of it outlives the run. One goroutine uses it.
 type run struct {
 	p   *proc
 	job processor.Job // nil while the module starts
 
-	ctx    context.Context // has the run in it, and ends with the time
+	ctx    context.Context // contains the run, and ends at the timeout
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	left   time.Duration // of the time, when since is set
+	left   time.Duration // remaining time when since was set
 	since  time.Time     // the timer runs since then
 
-	calling string     // the host function that is called
+	calling string     // the host function that is running
 	memory  api.Memory // the guest's
 
 	objects  map[int32]*object
 	last     int32 // handle
 	told     map[[2]string]processor.Product
-	err      error // what went wrong last, for the guest to ask
+	err      error // the last error, for the function error
 	fails    []error
 	problems int
 	written  int64
 
-	about   []byte // what describe got
+	about   []byte // argument of describe
 	printed printed
 	clock   int64
 	random  *rand.ChaCha8
@@ -59,7 +59,7 @@ func newRun(ctx context.Context, job processor.Job, p *proc, limit time.Duration
 	return r
 }
 
-// pause stops the run's time, until what it returns is called.
+// pause stops the run's timer until resume is called.
 func (r *run) pause() (resume func()) {
 	r.timer.Stop()
 	r.left -= time.Since(r.since)
@@ -69,7 +69,7 @@ func (r *run) pause() (resume func()) {
 	}
 }
 
-// end closes what the guest left open. Products among that are of a job that failed.
+// end closes what the guest left open. Open products belong to a failed job.
 func (r *run) end() {
 	r.timer.Stop()
 	r.cancel(nil)
@@ -83,8 +83,8 @@ func (r *run) end() {
 	}
 }
 
-// maxPrinted is how much of what a guest prints is kept, in bytes: as much of its beginning as of its end. C's libraries say last why they
-// give up, Go's runtime first.
+// maxPrinted is how much of a guest's output is kept, in bytes: half from its beginning and half from its end. C's
+// libraries print the reason of a failure last, Go's runtime first.
 const maxPrinted = 4 << 10
 
 type printed struct {
@@ -103,7 +103,8 @@ func (p *printed) add(b []byte) {
 	p.cut = p.cut || more+before > 0
 }
 
-// text is what was printed, for people. Go's runtime tells of all goroutines, the one that crashed first: the others are left out.
+// text is the printed text for display. Go's runtime prints all goroutines, the one that crashed first: the others are
+// left out.
 func (p *printed) text() string {
 	said := string(p.head)
 	if p.cut {
@@ -119,7 +120,7 @@ func (p *printed) text() string {
 	return strings.TrimSpace(strings.ToValidUTF8(said, "?"))
 }
 
-// outcome is the error of a job whose module came back with a code.
+// outcome is the error of a job whose module returned a code.
 func (r *run) outcome(code int32) error {
 	if len(r.fails) > 0 {
 		return errors.Join(r.fails...)
@@ -138,7 +139,7 @@ func (r *run) outcome(code int32) error {
 	return nil
 }
 
-// explain says why a module did not come back.
+// explain explains why a module did not return.
 func (r *run) explain(limit int64, err error, when string) error {
 	var a *abuse
 	var x *exit
@@ -147,7 +148,7 @@ func (r *run) explain(limit int64, err error, when string) error {
 		return r.tell(diag.WasmAbuse, "docs/formats/wasm-abi.md says what each function takes", "the module broke the rules%s: %s", when, a.text)
 	case errors.Is(cause, errTimeout):
 		p := r.tell(diag.WasmTimeout, "raise `timeout` if it needs that long; is there a loop without an end?", "the module took too long%s and was ended", when)
-		p.Err = diag.ErrMoment // another machine, or this one another day, may be quicker
+		p.Err = diag.ErrMoment // another machine, or this one at another time, may be faster
 		return p
 	case cause != nil:
 		return cause
@@ -172,16 +173,17 @@ func (r *run) size() int64 {
 	return int64(r.memory.Size())
 }
 
-// outOfMemory guesses: a module that got no more memory ends as it likes. Most have nearly all then; Go's runtime says it.
+// outOfMemory guesses whether a module ended because it got no more memory. Most then use nearly all of it; Go's
+// runtime says it.
 func (r *run) outOfMemory(limit int64) bool {
 	return r.size() >= limit/8*7 || strings.Contains(r.printed.text(), "out of memory")
 }
 
-// tell is a problem of the run, with what the module printed.
+// tell is a problem of the run, with the module's output.
 func (r *run) tell(code diag.Code, hint, format string, args ...any) *processor.Problem {
 	p := r.p.problem(code, hint, format, args...)
 	if r.job != nil {
-		p.Path = "" // it is the asset's
+		p.Path = "" // the default is the asset's
 	}
 	if said := r.printed.text(); said != "" {
 		p.Text += "\nit printed:\n  " + strings.ReplaceAll(said, "\n", "\n  ")

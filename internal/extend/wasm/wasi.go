@@ -18,8 +18,8 @@ const (
 	wasiBroken = 70 // ESPIPE
 )
 
-// clockStart is what each run's clock shows at first, in nanoseconds since 1970; a microsecond passes each time that it is looked at, and
-// whoever sleeps wakes at once and later. So the clock is the same in each run, and loops that wait for it end.
+// clockStart is the first time of each run's clock, in nanoseconds since 1970; a microsecond passes at each read, and a
+// sleep returns at once, at the later time. So the clock is the same in each run, and loops that wait for it end.
 const (
 	clockStart = int64(1_600_000_000 * time.Second)
 	clockTick  = int64(time.Microsecond)
@@ -28,8 +28,9 @@ const (
 // maxIO is how many buffers one fd_write may have, or events one poll_oneoff.
 const maxIO = 1024
 
-// wasiFunctions is WASI preview 1 without a world: a clock, random numbers, two streams for last words. The rest is there, so that
-// what a language's library brings along can be linked, and answers that there is no such file, or no such function.
+// wasiFunctions is WASI preview 1 without access to the world: a clock, random numbers, two streams for error messages.
+// The other functions exist so that libraries of languages can be linked, and return that there is no such file, or no
+// such function.
 func wasiFunctions() map[string]function {
 	all := map[string]function{
 		"args_get":            {"ii", "i", answer(wasiOK)},
@@ -61,7 +62,7 @@ func wasiFunctions() map[string]function {
 	return all
 }
 
-// answer is a function that does nothing.
+// answer is a function that only returns an error number.
 func answer(errno int32) func(*run, []uint64) {
 	return func(_ *run, s []uint64) { s[0] = uint64(errno) }
 }
@@ -85,7 +86,7 @@ func (r *run) wasiClock(s []uint64) {
 	errno(s, r.memory.WriteUint64Le(uint32(s[2]), uint64(r.clock)))
 }
 
-// wasiWrite keeps the begin and the end of what is printed, for the message of a job that fails.
+// wasiWrite keeps the beginning and the end of what is printed, for the message of a failed job.
 func (r *run) wasiWrite(s []uint64) {
 	fd, vectors, n := uint32(s[0]), uint32(s[1]), uint32(s[2])
 	if fd != 1 && fd != 2 || n > maxIO {
@@ -103,7 +104,7 @@ func (r *run) wasiWrite(s []uint64) {
 	errno(s, ok && r.memory.WriteUint32Le(uint32(s[3]), total))
 }
 
-// wasiStat says that streams 0 to 2 are terminals, which is what keeps a runtime from looking further.
+// wasiStat reports that streams 0 to 2 are terminals, so that a runtime does not ask further.
 func (r *run) wasiStat(s []uint64) {
 	if uint32(s[0]) > 2 {
 		s[0] = wasiBadFD
@@ -126,8 +127,8 @@ func (r *run) wasiRandom(s []uint64) {
 	errno(s, ok)
 }
 
-// wasiPoll is how guests sleep: all clocks ring at once, the run's clock is set to the first of them, and there is nothing else to wait
-// for.
+// wasiPoll implements sleeping: all clocks fire at once, the run's clock is set to the first of them, and there is
+// nothing else to wait for.
 func (r *run) wasiPoll(s []uint64) {
 	in, out, n := uint32(s[0]), uint32(s[1]), uint32(s[2])
 	if n == 0 || n > maxIO {
@@ -152,7 +153,7 @@ func (r *run) wasiPoll(s []uint64) {
 			continue
 		}
 		at := int64(min(binary.LittleEndian.Uint64(a[24:]), math.MaxInt64))
-		if binary.LittleEndian.Uint16(a[40:])&1 != 0 { // a time, and not how long
+		if binary.LittleEndian.Uint16(a[40:])&1 != 0 { // an absolute time, not a duration
 			at -= r.clock
 		}
 		first = min(first, max(at, 0))
@@ -162,14 +163,14 @@ func (r *run) wasiPoll(s []uint64) {
 	errno(s, r.memory.WriteUint32Le(uint32(s[3]), n))
 }
 
-// exit is a guest that ends itself.
+// exit is the panic of a guest that ends itself.
 type exit struct{ code uint32 }
 
 func (*exit) Error() string { return "exit" }
 
 func (r *run) wasiExit(s []uint64) { panic(&exit{uint32(s[0])}) }
 
-// values makes types of letters.
+// values converts letters to types.
 func values(letters string) []api.ValueType {
 	types := make([]api.ValueType, len(letters))
 	for i, c := range letters {

@@ -1,17 +1,19 @@
-// Package wasm makes a processor of a WebAssembly module.
+// Package wasm turns a WebAssembly module into a processor.
 //
-// The module is a guest: it sees the world through the functions of docs/formats/wasm-abi.md, which mean what
-// [processor.Job]'s methods of the same names mean, and through nothing else. Its rules:
+// The module is a guest: it sees the world only through the functions of docs/formats/wasm-abi.md, which correspond to
+// [processor.Job]'s methods of the same names. Its rules:
 //
-//   - No other imports. Of WASI it gets what a language's runtime wants to start: a clock that is the same in
-//     each run, random numbers that are, too, no arguments, no variables, no files.
+//   - No other imports. Of WASI it gets what a language's runtime needs to start: a clock that is the same in
+//     each run, random numbers that are the same too, no arguments, no variables, no files.
 //   - No state outside of memory and globals: instructions that change tables or drop segments are refused
-//     when a module is loaded. So memory and globals copied once and put back before each job make a used instance a new one:
-//     0.3 ms for the 4 MiB of a small Go guest, where a new instance takes 4.
-//   - What the world does (a file that is not there) is an error code for the guest. What the guest does wrong (a pointer out of its
-//     memory, a handle that is closed) ends the job, at once and with a message; so do traps, the end of the time and of the memory.
-//   - An instance whose job ended badly is never used again.
-//   - Nothing is compiled, and nothing of the engine is made, before a job runs: what a module says of itself is kept beside its compiled code.
+//     when a module is loaded. So restoring memory and globals before each job makes a used instance equal to a new one:
+//     0.3 ms for the 4 MiB of a small Go guest, while a new instance takes 4.
+//   - An error of the world (a file that does not exist) is an error code for the guest. An error of the guest (a
+//     pointer out of its memory, a closed handle) ends the job, at once and with a message; so do traps, the timeout
+//     and the memory limit.
+//   - An instance whose job failed is never used again.
+//   - Nothing is compiled, and no engine is made, before a job runs: a module's description is cached beside its
+//     compiled code.
 package wasm
 
 import (
@@ -32,43 +34,44 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// abi is part of every fingerprint and the number that a guest says it was written for. It is raised when a host function changes its
-// meaning.
+// abi is part of every fingerprint, and the number that a guest was written for. It is raised when a host function
+// changes its meaning.
 const abi = 1
 
-// What counts where Config says nothing. The time ends loops without end, it is not to hurry a module that works; the memory holds
+// Defaults for Config. The timeout ends endless loops, and does not limit a module that works; the memory is enough for
 // four pictures of 8192x8192 pixels.
 const (
 	DefaultTimeout = 10 * time.Minute
 	DefaultMemory  = 1 << 30
 )
 
-// maxModule is how many bytes a module may have: Go's are 2 to 10 MB.
+// maxModule is the maximum size of a module, in bytes: Go's have 2 to 10 MB.
 const maxModule = 256 << 20
 
-// Config declares a processor in WebAssembly. One of Path and Go is given.
+// Config declares a processor in WebAssembly. One of Path and Go is set.
 type Config struct {
 	Dir  string // of the project, absolute
 	Path string // of the module, relative to Dir
 	Go   string // folder of a Go package that is compiled to a module, relative to Dir
 
-	// Cache is a folder for what can be made again: compiled code, modules of Go packages. Absolute; it is made when it is needed. "" keeps
-	// nothing.
+	// Cache is a folder for compiled code and for modules of Go packages. Absolute; it is created if necessary. ""
+	// means no cache.
 	Cache string
 
-	// Name is how rules call it; Summary, Version, Extensions and Folder overrule what the module says of itself, unless they are zero.
+	// Name is the name in rules; Summary, Version, Extensions and Folder override the module's description, unless they
+	// are zero.
 	Name       string
 	Summary    string
 	Version    int
 	Extensions []string
 	Folder     bool
 
-	Timeout time.Duration // of one job, not counting the building of other assets; 0 is DefaultTimeout
-	Memory  int64         // a job's at most, in bytes, up to 4 GiB; 0 is DefaultMemory
+	Timeout time.Duration // of one job, without the time for building other assets; 0 is DefaultTimeout
+	Memory  int64         // maximum of one job, in bytes, up to 4 GiB; 0 is DefaultMemory
 }
 
-// Load makes the processor, and tells what its code hashes to. The error is a [*processor.Problem] with a code, whose Path, if there
-// is one, is relative to the project.
+// Load makes the processor, and returns a hash of its code. The error is a [*processor.Problem] with a code, whose
+// Path, if it has one, is relative to the project.
 func Load(ctx context.Context, c Config) (processor.Processor, string, error) {
 	p := &proc{config: c, what: c.Path}
 	var err error
@@ -123,15 +126,15 @@ func readModule(c Config) ([]byte, error) {
 // proc is a processor made of a module.
 type proc struct {
 	config Config
-	what   string      // the module or the package, for people
+	what   string      // the module or the package, for display
 	code   []byte      // as it was read
 	key    digest.Hash // of the code
 	about  description
 	info   processor.Info
 
-	once   sync.Once // the engine is made for the first job
+	once   sync.Once // for making the engine at the first job
 	engine *engine
-	failed error // of making it
+	failed error // error of making it
 }
 
 func (p *proc) Info() processor.Info { return p.info }
@@ -151,7 +154,7 @@ func (p *proc) problem(code diag.Code, hint, format string, args ...any) *proces
 
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`) })
 
-// describe finds out what the module says of itself: from the cache, or by asking it.
+// describe reads the module's description: from the cache, or by running it.
 func (p *proc) describe(ctx context.Context) error {
 	kept := filepath.Join(p.config.Cache, "about-"+p.key.String()+".json")
 	text, err := os.ReadFile(kept)
@@ -170,11 +173,11 @@ func (p *proc) describe(ctx context.Context) error {
 	if err := p.setInfo(); err != nil {
 		return err
 	}
-	p.config.keep(kept, p.engine.about) // without it, the module is asked again
+	p.config.keep(kept, p.engine.about) // without it, the module is run again
 	return nil
 }
 
-// keep writes a file of the cache, whole or not at all, if there is a cache.
+// keep writes a file of the cache, completely or not at all, if there is a cache.
 func (c *Config) keep(file string, data []byte) error {
 	if c.Cache == "" {
 		return nil

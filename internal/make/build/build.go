@@ -1,6 +1,6 @@
-// Package build is where everything meets: it makes tasks of assets, has the engine bring them up to date,
-// and keeps output tree, state and content database in step with the results. It only connects; the knowledge
-// is in the packages that it connects.
+// Package build runs a build: it makes tasks of assets, has the engine bring them up to date, and updates
+// output tree, state and content database to match the results. It only connects the packages that know how
+// each of these is done.
 package build
 
 import (
@@ -36,10 +36,10 @@ import (
 type session struct {
 	*results.Set
 	*previous.Build
-	tree  *outputs.Tree // nil: not looked at yet
+	tree  *outputs.Tree // nil: not read yet
 	req   Request
 	start time.Time
-	few   *plan.Few // nil: the build looks at all tasks, or at those that are asked for
+	few   *plan.Few // nil: the build checks all tasks, or those that were requested
 
 	wanted        []*job.Task                            // of this build
 	holds         func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
@@ -56,16 +56,16 @@ type session struct {
 	leftBeside    bool   // beside an output something may lie that was to become it
 	resumed       bool   // prev, as it is in memory, is what the disk says at the end
 	shipment      parcels.Shipment
-	wrote         map[string]bool // files besides products that were written, relative to the project folder
-	sharing       sharing.Account // with other builds
-	crew          *farm.Crew      // other machines that run jobs; nil: there are none
+	wrote         map[string]bool  // files besides products that were written, relative to the project folder
+	sharing       sharing.Account  // with other builds
+	dispatcher    *farm.Dispatcher // other machines that run jobs; nil: there are none
 }
 
-// Build builds. The caller holds the lock. Asset errors are in the report; the error is for what
-// stops the build as a whole, and a diag.List where the project is to blame.
+// Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is
+// what stopped the build as a whole, and a diag.List if the cause is in the project.
 func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error) {
 	r, lost, err := p.build(ctx, req)
-	if lost && err == nil && ctx.Err() == nil { // what is lost, or damaged, is known now, and made before those that need it
+	if lost && err == nil && ctx.Err() == nil { // lost and damaged products are known now, and made before the jobs that need them
 		first := r
 		req.again = true
 		if r, _, err = p.build(ctx, req); err == nil {
@@ -77,11 +77,11 @@ func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error
 	return r, p.OwnFiles(err)
 }
 
-// build is one build. lost reports that it could not read what another job had made.
+// build runs one build. lost reports that it could not read what another job had made.
 func (p *Project) build(ctx context.Context, req Request) (r *report.Report, lost bool, err error) {
 	s := p.newSession(req)
 	r, err = s.run(ctx)
-	if gone := p.StateGone(); gone != nil { // which is why jobs failed
+	if gone := p.StateGone(); gone != nil { // the reason why jobs failed
 		return nil, false, gone
 	}
 	if r != nil {
@@ -90,7 +90,7 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, los
 	if p.Resident != nil && err == nil && r != nil && s.resumed {
 		p.Resident.Put(p.Workspace, s.Prev)
 		if s.Scanned != nil {
-			p.Resident.Spare = s.Scanned.Files // what it says is in prev now
+			p.Resident.Spare = s.Scanned.Files // prev has its content now
 		}
 	}
 	return r, s.W != nil && s.W.Lost && r != nil && r.Passing, err
@@ -121,7 +121,7 @@ func (s *session) run(ctx context.Context) (*report.Report, error) {
 	return r, err
 }
 
-// bring brings everything up to date, by the shortest way that will do.
+// bring brings everything up to date, in the cheapest way that applies.
 func (s *session) bring(ctx context.Context) (*report.Report, error) {
 	if err := s.readSnapshot(); err != nil {
 		return nil, err
@@ -133,12 +133,12 @@ func (s *session) bring(ctx context.Context) (*report.Report, error) {
 	if r := s.nothingToDo(table, contents, stats); r != nil {
 		return r, nil
 	}
-	if s.req.Detect == workspace.ByList { // if this build fails before it changes anything, the list is lost all the same
+	if s.req.Detect == workspace.ByList { // the list is lost even if this build fails before it changes anything
 		if err := s.begin(); err != nil {
 			return nil, err
 		}
 	}
-	defer s.closeTraces() // where that is not done yet
+	defer s.closeTraces() // if they are still open
 	if s.planFew(table) {
 		if r, err := s.make(ctx); r != nil || err != nil {
 			return r, err
@@ -167,8 +167,8 @@ func (s *session) warnState(why string) {
 	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
 }
 
-// nothingToDo answers a build of everything in which nothing at all differs from the snapshot, and nothing else:
-// no rule is evaluated, no trace read.
+// nothingToDo handles a build of everything in which nothing differs from the snapshot; else it returns nil. It
+// evaluates no rule and reads no trace.
 func (s *session) nothingToDo(t *source.Table, contents, stats bool) *report.Report {
 	prev := s.Prev
 	if contents || !s.resumable() || s.req.Outcomes == report.AllOutcomes {
@@ -180,22 +180,22 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *report.Rep
 	if stats {
 		changes, ok := plan.FolderChanges(prev.Sources, t)
 		if !ok || s.append(&state.Delta{Head: prev.Head, Folders: changes}) != nil {
-			return nil // a build of all writes everything, or says what is wrong
+			return nil // a full build writes everything, or reports what is wrong
 		}
 	}
 	s.resumed = s.resumed || !stats
 	return report.Unchanged(prev, s.messages, time.Since(s.start))
 }
 
-// resumable reports whether the build before this one was of everything and came to its end, and this one is
-// of everything again, by the same rules and processors.
+// resumable reports whether the last build was a finished build of everything, and this one is again, with
+// the same rules and processors.
 func (s *session) resumable() bool {
 	prev := s.Prev
 	return !s.Killed && !s.BlobsGone && prev != nil && prev.Whole && prev.Mirrored == prev.Build &&
 		!s.req.Force && !s.req.Strict && !s.req.Compact && s.whole() && s.SameRules()
 }
 
-// planAll makes the world for a build of all tasks, or of those that are asked for.
+// planAll makes the world for a build of all tasks, or of those that were requested.
 func (s *session) planAll(t *source.Table) error {
 	s.warnState(s.ReadAll())
 	if err := s.openTraces(false); err != nil {
@@ -211,20 +211,20 @@ func (s *session) planAll(t *source.Table) error {
 	return s.choose()
 }
 
-// make runs the jobs of what was planned, and brings everything else up to date with what they made: first outputs, then what is made of
-// products, then what is remembered. It gives nothing if a few tasks turn out not to be enough.
+// make runs the planned jobs and then brings up to date, in this order: outputs, what is made from products (parcels,
+// ids, constants), and the recorded state. It returns nil if few tasks turn out not to be enough.
 func (s *session) make(ctx context.Context) (*report.Report, error) {
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
 	s.share(ctx)
 	if s.few == nil {
-		s.P.IgnoreOutput() // not before the rules are known to be right
+		s.P.IgnoreOutput() // only now that the rules are known to be right
 		outputs.VerifyBlobs(ctx, s.outputs(), s.Pres)
 		s.tell(s.said())
 	}
 	if err := s.runWithParcels(ctx); err != nil {
-		if s.few != nil { // a build of all stops as well, and keeps what is finished
+		if s.few != nil { // a full build would stop too, and keeps what is finished
 			s.no("it was stopped")
 			return nil, nil
 		}
@@ -263,7 +263,7 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	err := s.closeTraces()
-	r.Summary.Seconds = time.Since(s.start).Seconds() // of a folder of 100,000 files that got another name, a quarter is spent on writing it down
+	r.Summary.Seconds = time.Since(s.start).Seconds() // after 100,000 files were renamed, a quarter of the time is spent on recording
 	return r, err
 }
 
@@ -276,7 +276,7 @@ func (s *session) closeTraces() error {
 	return t.Close()
 }
 
-// begin leaves a mark that a build is under way, which stays if it does not come to its end.
+// begin writes a mark that a build is under way. The mark stays if the build does not finish.
 func (s *session) begin() error {
 	if s.W != nil {
 		s.W.Mark = s.P.UnderWayPath()
@@ -316,7 +316,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 		s.OutputsSame()
 		for _, o := range s.Before.Outputs {
 			p := s.Pres[o.File]
-			if s.spoilt[o.Hash] { // it may be the same file as its blob
+			if s.spoilt[o.Hash] { // it may be a hard link to its blob
 				p = source.Differs
 			}
 			if p == source.Same {
@@ -330,7 +330,7 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	return nil
 }
 
-// choose picks the tasks that are asked for.
+// choose selects the requested tasks.
 func (s *session) choose() error {
 	if err := s.P.CheckPlatforms(s.req.Platforms); err != nil {
 		return err
@@ -372,7 +372,7 @@ func (s *session) runEngine(ctx context.Context) error {
 		Build: s.number, First: s.first(), Holds: s.holds, Harmless: s.harmless(), NoRuns: s.req.Pull,
 	}
 	if !s.req.DryRun {
-		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.crew.Engine()
+		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.dispatcher.Engine()
 	}
 	if opts.Control = s.req.Control.Reach(s.Set); opts.Control != nil {
 		opts.Hurry = 1
@@ -389,15 +389,15 @@ func (s *session) runEngine(ctx context.Context) error {
 	for i, r := range s.Results {
 		job.TaskOf(r).Result = r
 		if ran := s.ran[r.Task.Key]; ran != nil && (r.State == engine.Stopped || r.State == engine.Held && r.Trace.ID == ran.Trace.ID) {
-			ran.Task = r.Task // and not that of the world in which it ran
+			ran.Task = r.Task // instead of the task of the world in which it ran
 			s.Results[i], job.TaskOf(r).Result = ran, ran
 		}
 	}
 	return err
 }
 
-// forced returns which tasks run although nothing changed: those that are asked for, with all their parts;
-// nil: none.
+// forced returns which tasks run although nothing changed: those that were requested, with all their
+// parts. It returns nil if there are none.
 func (s *session) forced() func(*engine.Task) bool {
 	if !s.req.Force {
 		return nil
@@ -434,7 +434,8 @@ func (s *session) ended(r *engine.Result) {
 	}
 }
 
-// tell reports messages that belong to no job. Empty files are reported at the end: a job may know better.
+// tell reports messages that belong to no job. Empty files are reported at the end, because a job may say
+// more about them.
 func (s *session) tell(l diag.List) {
 	if s.req.Tell != nil {
 		s.req.Tell(nil, slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool { return m.Code == diag.EmptyFile }))
@@ -467,7 +468,7 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 	return r, nil
 }
 
-// look sweeps without running anything.
+// look runs the engine without running any job.
 func (s *session) look(ctx context.Context) error {
 	if s.Prev = s.P.Peek(); s.Prev == nil {
 		if err := s.readSnapshot(); err != nil {
@@ -493,7 +494,7 @@ func (s *session) look(ctx context.Context) error {
 	return s.runWithParcels(ctx)
 }
 
-// first tells which tasks go before others: those that saw what changed.
+// first returns which tasks run before others: those that observed what changed.
 func (s *session) first() func(*engine.Task, *engine.Reason) bool {
 	if len(s.req.Changed) == 0 {
 		return nil

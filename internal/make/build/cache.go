@@ -11,20 +11,20 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
 )
 
-// Where a build has to do with results of other builds: package sharing does the work.
+// How a build uses results of other builds; package sharing does the work.
 
-// share has a world's results shared. A world that is only inspected knows that promised blobs can be
-// fetched.
+// share connects a world to shared results. A world that is only inspected learns which promised
+// blobs can be fetched.
 func (s *session) share(ctx context.Context) {
 	s.endSharing()
 	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.again)
-	s.crew = s.P.Farm().Work(s.W)
+	s.dispatcher = s.P.Farm().Work(s.W)
 }
 
-// endSharing ends the sharing of a world, and notes what there is to report of it.
-func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(), s.crew.End()) }
+// endSharing ends the sharing of a world, and keeps its messages.
+func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(), s.dispatcher.End()) }
 
-// Pushed is what Push did.
+// Pushed is the result of Push.
 type Pushed struct {
 	Results, Lost, Stale int   // stored or there already; whose blobs are not here; tasks that would run now, and have none
 	Held                 int   // by ignore, and so kept here
@@ -32,7 +32,7 @@ type Pushed struct {
 	Messages             diag.List
 }
 
-// Push stores the results that hold now of the assets that patterns mean, of all without one, in the caches that may be written to. The
+// Push stores the current results of the assets that patterns mean, or of all assets, in the writable caches. The
 // caller holds the lock.
 func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) {
 	if place := p.CachePlace(); place == nil || !place.Writes() {
@@ -55,13 +55,14 @@ func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) 
 	return done, ctx.Err()
 }
 
-// ExplainedJob is a job, or a part of it or a request, and why a cache has its result or has not.
+// ExplainedJob is a job, a part of it or a request, with the reason why a cache has its result or
+// does not.
 type ExplainedJob struct {
 	Job report.JobReport
 	*sharing.Explained
 }
 
-// ExplainCache says of the jobs of an asset what caches know of them.
+// ExplainCache returns what the caches know about the jobs of assets.
 func (p *Project) ExplainCache(ctx context.Context, patterns, platforms []string) ([]ExplainedJob, error) {
 	if p.CachePlace() == nil {
 		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "this project shares its results with nobody").

@@ -13,20 +13,20 @@ import (
 // Checked is what Check found.
 type Checked struct {
 	Assets   int
-	Messages diag.List // what is wrong with rules and names first, then what jobs said of files that did not change, then references
+	Messages diag.List // first problems of rules and names, then messages of jobs about unchanged files, then references
 	Seconds  float64
 }
 
-// Check finds what is wrong without running anything and without the lock: in rules, settings and names; what jobs of the last build said
-// of files that have not changed since; and what files that have not changed name although it was there then and is not there now. It reads
-// the snapshot and the tables of folders, no traces, so that it takes as long as a build in which nothing changed and the evaluation of the
-// rules.
+// Check finds problems without running anything and without the lock: in rules, settings and names; messages that jobs
+// of the last build reported about files that have not changed since; and references in unchanged files to files that
+// existed then and are missing now. It reads the snapshot and the list of folders, but no traces. So it takes as long
+// as a build in which nothing changed, plus the evaluation of the rules.
 func (p *Project) Check() (*Checked, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	if err := s.readSnapshot(); err != nil {
 		return nil, p.OwnFiles(err)
 	}
-	s.messages = nil // of state that is damaged: the next build says so
+	s.messages = nil // about damaged state: the next build reports it
 	t, _, _, err := s.Scan(&s.notes)
 	if err != nil {
 		return nil, p.OwnFiles(err)

@@ -51,11 +51,11 @@ func (s *session) noteWritten(sum *report.Summary) {
 	}
 }
 
-// findLive finds what the tasks of the project have now.
+// findLive finds the current results of the project's tasks.
 func (s *session) findLive() {
 	s.Held = nil
 	if s.few != nil || !s.complete() {
-		s.Held = plan.TasksOf(s.Prev) // some tasks are not decided
+		s.Held = plan.TasksOf(s.Prev) // some tasks have no result in this build
 	}
 	if s.few != nil {
 		s.few.FindUnasked()
@@ -63,19 +63,19 @@ func (s *session) findLive() {
 	s.Find()
 }
 
-// standIn has placeholders stand for what failed, if the request wants that.
+// standIn makes placeholders for failed tasks, if the request wants that.
 func (s *session) standIn(ctx context.Context) {
 	if ids := s.MakePlaceholders(ctx); len(ids) > 0 {
 		s.notes = append(s.notes, s.PlaceholdersMade(ids))
 	}
 }
 
-// outputs is the output tree as this build finds it.
+// outputs is the output tree at the beginning of this build.
 func (s *session) outputs() *outputs.Tree {
 	return &outputs.Tree{Set: s.Set, Prev: s.Prev, Before: s.Before.Outputs, Complete: s.complete(), Settled: s.Settled(), Workers: s.P.Workers(s.req.Workers)}
 }
 
-// bringOutputs brings the output tree in line. It is false if a build of few tasks finds that it has to do with others.
+// bringOutputs updates the output tree. It returns false if a build of few tasks has to change outputs of other tasks.
 func (s *session) bringOutputs() bool {
 	s.tree = s.outputs()
 	why := s.tree.Bring()
@@ -96,19 +96,20 @@ func (s *session) strangers() outputs.Strangers {
 	return s.outputs().Strangers(slices.Concat(parcels.Before(s.Prev), s.shipment.Made()))
 }
 
-// complete reports whether this build decided every task of the project: it was asked for everything, nothing
-// stopped it, and it was not a dry run.
+// complete reports whether this build has a result for every task of the project: everything was requested,
+// nothing stopped it, and it was not a dry run.
 func (s *session) complete() bool {
 	return s.whole() && !s.stopped && !s.req.DryRun
 }
 
-// said is all messages that are not of jobs: those of this build alone, those of kiln.toml, and notices.
+// said returns all messages that do not come from jobs: those of this build, those about kiln.toml, and
+// notices.
 func (s *session) said() diag.List {
 	return slices.Concat(s.messages, s.P.Warnings, s.notices.Messages())
 }
 
-// noticeLearnt looks again at which files are empty, among those whose content jobs read in this build: they may have changed since the
-// scan.
+// noticeLearnt checks again which files are empty, among those whose content jobs read in this build, because they may
+// have changed since the scan.
 func (s *session) noticeLearnt() {
 	paths, ok := s.W.Table.Learnt()
 	if !ok {
@@ -120,8 +121,8 @@ func (s *session) noticeLearnt() {
 }
 
 // ship brings resource ids, parcels and constants up to date. It returns false if a build of few tasks finds
-// that more must be checked. A build of single assets leaves what is made of them: what else a parcel holds
-// may be out of date. A build of parcels packs these. An audit, which makes products elsewhere, packs none.
+// that all must be checked. A build of single assets does not touch them, because the other contents of a
+// parcel may be out of date. A build of parcels packs these. An audit packs none, since it builds elsewhere.
 func (s *session) ship(ctx context.Context) bool {
 	if s.Prev != nil {
 		s.shipment.Files = s.Prev.Shipped
@@ -152,7 +153,7 @@ func (s *session) ship(ctx context.Context) bool {
 	return true
 }
 
-// source is what the report of the build is made of.
+// source is the input of the build's report.
 func (s *session) source() *report.Source {
 	return &report.Source{
 		Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said(),
@@ -160,7 +161,8 @@ func (s *session) source() *report.Source {
 	}
 }
 
-// runWithParcels runs the engine, and again for what the parcels that were asked for turn out to need, until that is all.
+// runWithParcels runs the engine, and runs it again for what the requested parcels turn out to need, until nothing is
+// missing.
 func (s *session) runWithParcels(ctx context.Context) error {
 	only := s.P.Selected(s.req.Patterns)
 	for {

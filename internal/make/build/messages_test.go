@@ -44,11 +44,11 @@ assets/b.s: error[K0202]: needs c.s, which failed
 `},
 		{"K0203", "-- assets/a.s --\nuse b.s\n-- assets/b.s --\nuse c.s\n-- assets/c.s --\nuse a.s\n", `
 assets/a.s: error[K0203]: needs itself: a.s -> b.s -> c.s -> a.s
-  break the ring: one of these must do without the next
+  remove one of these dependencies
 assets/b.s: error[K0203]: needs itself: a.s -> b.s -> c.s -> a.s
-  break the ring: one of these must do without the next
+  remove one of these dependencies
 assets/c.s: error[K0203]: needs itself: a.s -> b.s -> c.s -> a.s
-  break the ring: one of these must do without the next
+  remove one of these dependencies
 `},
 		{"K0204", "-- assets/a.s --\ntext a\n-- assets/a.s.txt --\nb\n-- assets/fine.txt --\nfine\n", `
 assets/a.s: error[K0204]: writes pc/a.s.txt, and so does assets/a.s.txt

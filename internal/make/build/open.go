@@ -16,10 +16,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
-// Project is an opened project that can be brought up to date.
+// Project is an open project that can be built.
 type Project struct{ *workspace.Workspace }
 
-// Open reads the project file and makes ready its processors. The error is a diag.List.
+// Open reads the project file and prepares its processors. The error is a diag.List.
 func Open(cfg workspace.Config) (*Project, error) {
 	w, err := workspace.Open(cfg)
 	if err != nil {
@@ -28,12 +28,12 @@ func Open(cfg workspace.Config) (*Project, error) {
 	return &Project{w}, nil
 }
 
-// beside is the project with its state and output in another folder.
+// beside returns the project with its state and output in another folder.
 func beside(p *workspace.Workspace, dir string) *workspace.Workspace {
 	return p.Beside(filepath.Join(dir, "state"), filepath.Join(dir, "out"))
 }
 
-// newSession is a build of a request.
+// newSession starts a build for a request.
 func (p *Project) newSession(req Request) *session {
 	return &session{
 		Set: results.NewSet(p.Workspace, req.OnError), req: req, start: time.Now(),
@@ -48,7 +48,7 @@ func (p *Project) Look(ctx context.Context, patterns, platforms []string) (*view
 	return p.LookAt(ctx, Request{Patterns: patterns, Platforms: platforms})
 }
 
-// LookAt inspects the project as a build of a request would.
+// LookAt inspects the project with the options of a request.
 func (p *Project) LookAt(ctx context.Context, req Request) (*view.View, error) {
 	req.Reporter = job.Silent{}
 	s := p.newSession(req)
@@ -60,14 +60,15 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*view.View, error) {
 	return view.Of(s.Set, s.wanted, s.Prev, messages, func() diag.List { return s.strangers().Messages(p.Output) }), nil
 }
 
-// found is what the build before left.
+// found is what the last build left.
 func (s *session) found() *upkeep.Found {
 	return &upkeep.Found{
 		Set: s.Set, Prev: s.Prev, Before: s.Before, Tree: s.outputs(), Shipped: parcels.Before(s.Prev), Settled: s.Settled(), Said: s.said(),
 	}
 }
 
-// GC deletes what nothing has used for long: see upkeep. The caller holds the lock, unless it is a dry run.
+// GC deletes what has not been used recently: see upkeep. The caller holds the lock, unless it is a dry
+// run.
 func (p *Project) GC(ctx context.Context, req upkeep.GCRequest) (*upkeep.Freed, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	s.Killed = p.UnderWay()
@@ -79,7 +80,7 @@ func (p *Project) GC(ctx context.Context, req upkeep.GCRequest) (*upkeep.Freed, 
 	return f, p.OwnFiles(err)
 }
 
-// Verify compares everything that is remembered with what is there: see upkeep. The caller holds the lock, and builds afterwards.
+// Verify compares the recorded state with the disk: see upkeep. The caller holds the lock, and builds afterwards.
 func (p *Project) Verify(ctx context.Context, fix bool) (*upkeep.Verified, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	if err := s.readLeft(); err != nil {
@@ -95,7 +96,8 @@ func (p *Project) Verify(ctx context.Context, fix bool) (*upkeep.Verified, error
 	return v, p.OwnFiles(err)
 }
 
-// Clean deletes outputs, and with state all that is remembered: see upkeep. The caller holds the lock.
+// Clean deletes outputs, and with state also the recorded state: see upkeep. The caller holds the
+// lock.
 func (p *Project) Clean(state, dryRun bool) (int, diag.List, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	if !dryRun {
@@ -107,7 +109,7 @@ func (p *Project) Clean(state, dryRun bool) (int, diag.List, error) {
 	return s.found().Clean(state, dryRun)
 }
 
-// readLeft reads what the last build left, and runs nothing.
+// readLeft reads what the last build left. It runs nothing.
 func (s *session) readLeft() error {
 	if err := s.readSnapshot(); err != nil {
 		return err

@@ -20,16 +20,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Which tasks a build checks. If a few source files are not as they were and all else is, it follows the
-// edges that the snapshot keeps from these files backwards: to the tasks that observed them, to the tasks
-// that observed these, and so on. Only these are asked for, so that the build costs what the change reaches,
-// not what the project has. All others hold, because nothing that they observed differs.
+// Which tasks a build checks. If only few source files changed, it follows the edges in the snapshot
+// backwards from these files: to the tasks that observed them, to the tasks that observed these, and so on.
+// Only these tasks are requested, so the cost of the build depends on what the change reaches, not on the
+// size of the project. All other traces hold, because nothing that they observed differs.
 //
-// What follows is the same for a few tasks and for all of them. If these turn out to be too few, the build
-// starts again, with all: that is always right.
+// The steps after that are the same for few tasks and for all. If the few turn out not to be enough, the
+// build starts again with all tasks, which is always right.
 
-// planFew finds out which few tasks the build must check, and makes the world for them. It returns false if
-// these are all; s.because says why.
+// planFew finds the few tasks that the build must check, and makes the world for them. It returns false if
+// all must be checked; s.because then has the reason.
 func (s *session) planFew(t *source.Table) bool {
 	s.Scope = &results.Scope{Concerned: map[*asset.Asset]bool{}, Unasked: map[*job.Task]bool{}}
 	f := plan.NewFew(s.Set, s.Prev)
@@ -38,7 +38,7 @@ func (s *session) planFew(t *source.Table) bool {
 		s.few, s.Scope = nil, nil
 		return false
 	}
-	s.because = "what changed concerns more than the jobs that looked at it" // unless it turns out otherwise
+	s.because = "what changed concerns more than the jobs that looked at it" // the reason, unless another one is found
 	var err error
 	if s.Scope.Tasks, err = s.Prev.Tasks(); err == nil {
 		s.Held, s.holds = s.Scope.Tasks, f.Untouched
@@ -54,7 +54,8 @@ func (s *session) planFew(t *source.Table) bool {
 	return false
 }
 
-// whyAll returns why all tasks must be checked; "" if those are enough that observed what changed.
+// whyAll returns why all tasks must be checked, or "" if it is enough to check those that observed
+// what changed.
 func (s *session) whyAll(t *source.Table) string {
 	prev := s.Prev
 	switch {
@@ -78,20 +79,20 @@ func (s *session) whyAll(t *source.Table) string {
 	case !s.few.FindChanges(t):
 		return "the source roots are others, or very many files changed"
 	case !s.OutputsSame():
-		return "outputs are not as they were"
+		return "outputs have changed"
 	case !s.P.WorldSame(s.Prev):
 		return "a program, a variable, a parcel or state of Kiln's own is not what it was"
 	}
 	return ""
 }
 
-// no records why all tasks must be checked after all. It returns false.
+// no records why all tasks must be checked. It returns false.
 func (s *session) no(because string) bool {
 	s.because = because
 	return false
 }
 
-// noteRan remembers what ran, for when the engine is asked again.
+// noteRan remembers which jobs ran, for another run of the engine.
 func (s *session) noteRan() {
 	if s.ran == nil {
 		s.ran = map[engine.Key]*engine.Result{}
@@ -103,11 +104,11 @@ func (s *session) noteRan() {
 	}
 }
 
-// undo takes back what a build of few tasks did that one of all does itself. What jobs made stays.
+// undo reverts what a build of few tasks did and a full build does itself. Results of jobs stay.
 func (s *session) undo() {
 	s.noteRan()
 	if len(s.Results) > 0 {
-		s.Pres = nil // outputs are not as they were
+		s.Pres = nil // outputs have changed
 	}
 	if s.W != nil {
 		s.spoilt, s.leftBeside = s.W.Spoilt, s.leftBeside || s.W.Leftovers
@@ -119,8 +120,8 @@ func (s *session) undo() {
 	s.tree, s.shipment, s.resumed = nil, parcels.Shipment{}, false
 }
 
-// enough reports whether the few tasks that the engine was asked for were enough. If one was stopped, or
-// failed in a way that may pass, or contents turned out to be damaged or lost, all must be checked.
+// enough reports whether the few requested tasks were enough. If one was stopped, or failed in a way
+// that may pass, or contents turned out to be damaged or lost, all must be checked.
 func (s *session) enough() bool {
 	switch {
 	case s.few == nil:
@@ -140,21 +141,21 @@ func (s *session) enough() bool {
 		if was && !s.few.Dirty[n] && s.Scope.Tasks.At(n).Trace != r.Trace.ID {
 			return s.no("contents of products were lost")
 		}
-		if !was && !s.Scope.Concerned[t.Asset] && !s.few.ConcernLate(t.Asset) { // a part that an atlas asked for, for the first time
+		if !was && !s.Scope.Concerned[t.Asset] && !s.few.ConcernLate(t.Asset) { // for example a part that an atlas requested for the first time
 			return s.no(cmp.Or(s.few.Because, s.because))
 		}
 	}
 	return true
 }
 
-// damaged reports whether a blob was found damaged: outputs that this build does not check may be the same
-// file.
+// damaged reports whether a blob was found damaged: outputs that this build does not check may be hard
+// links to it.
 func (s *session) damaged() bool {
 	return len(s.W.Spoilt) > 0 && !s.no("contents of products were damaged")
 }
 
-// open makes the world: one in which assets are found one by one, or, if what changed concerns more than the assets of single files, one
-// with all.
+// open makes the world. In it, assets are looked up one by one; if the change concerns more than the assets of single
+// files, it has all assets.
 func (s *session) open(t *source.Table) bool {
 	blobs, err := cas.Open(s.P.CasDir())
 	if err != nil {

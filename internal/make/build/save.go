@@ -40,7 +40,7 @@ func (s *session) saveAll(r *report.Report, h state.Head) error {
 		return err
 	}
 	plan.SaveTasks(s.Set, next)
-	compacted := s.Traces.Compact() // before the snapshot notes where traces are
+	compacted := s.Traces.Compact() // before the snapshot records the positions of traces
 	s.saveHeads(next)
 	encoded := make(chan state.Tables, 1) // while the database is written
 	go func() {
@@ -49,7 +49,7 @@ func (s *session) saveAll(r *report.Report, h state.Head) error {
 		encoded <- t
 	}()
 	if r.Stopped {
-		next.Mirrored = 0 // the database describes an earlier build, and what it lacks is not recorded
+		next.Mirrored = 0 // the database is of an earlier build, and the snapshot does not record what it lacks
 	} else {
 		s.mirror(r, &next.Head)
 	}
@@ -88,7 +88,7 @@ func (s *session) saveFew(r *report.Report, h state.Head) bool {
 	return s.append(d) == nil && s.end() == nil
 }
 
-// head is what the snapshot says of a build besides its tables.
+// head is the part of the snapshot about the build itself.
 func (s *session) head(r *report.Report) state.Head {
 	h := state.Head{
 		Signature: s.Signature(s.req.OnError), Project: s.P.Text, Build: s.number,
@@ -97,7 +97,7 @@ func (s *session) head(r *report.Report) state.Head {
 			Products: r.Summary.Products, Bytes: r.Summary.Bytes,
 		},
 		Whole: s.complete() && !r.Stopped && s.W.Changed == "" && len(s.tree.Unplaced) == 0 && !s.shipment.Again && !s.passing() &&
-			len(s.Placeholders) == 0, // the next build looks whether they still have to stand
+			len(s.Placeholders) == 0, // the next build checks whether they are still needed
 		Plain: s.plain(), Pinned: s.pinned(), Notices: s.notices.Encode(), Shipped: s.shipment.Files, Variables: plan.Variables(s.W, s.few, s.Prev),
 		Messages: diag.Encode(slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code == diag.StateDamaged })),
 	}
@@ -114,7 +114,7 @@ func (s *session) head(r *report.Report) state.Head {
 	return h
 }
 
-// pinned reports whether a rule gave an asset its id or UUID, or had it follow another.
+// pinned reports whether a rule sets the id or UUID of an asset, or makes it follow another asset.
 func (s *session) pinned() bool {
 	if s.W.Assets != nil {
 		return slices.ContainsFunc(s.W.Assets.Assets, func(a asset.Asset) bool { return a.Pinned() })
@@ -122,7 +122,7 @@ func (s *session) pinned() bool {
 	return s.Prev.Pinned || slices.ContainsFunc(s.few.Fresh, func(t *job.Task) bool { return t.Asset.Pinned() })
 }
 
-// end takes away the mark that a build is under way.
+// end removes the mark that a build is under way.
 func (s *session) end() error {
 	if (s.W.Leftovers || s.leftBeside) && s.P.RemoveTemps() != nil || s.Leftovers {
 		return nil // the next build tries again
@@ -135,22 +135,22 @@ func (s *session) end() error {
 	return workspace.RemoveAll(s.P.UnderWayPath())
 }
 
-// plain reports whether all messages are those of jobs, kiln.toml and notices, and no two assets' ids
+// plain reports whether all messages come from jobs, kiln.toml and notices, and no ids of assets
 // collide.
 func (s *session) plain() bool {
 	collide := s.W.Assets != nil && slices.ContainsFunc(s.W.Assets.Assets, func(a asset.Asset) bool { return a.Collides != "" })
 	return len(s.messages)+len(s.Yielding) == 0 && !collide
 }
 
-// passing reports whether some job failed in a way that may pass, so that it must be tried again although
-// nothing changes.
+// passing reports whether a job failed in a way that may pass, so that the next build must try again
+// although nothing changes.
 func (s *session) passing() bool {
 	return slices.ContainsFunc(s.Results, func(r *engine.Result) bool {
 		return r.Trace != nil && r.Trace.ID == 0
 	})
 }
 
-// saveHeads notes where in the log the traces are.
+// saveHeads stores the positions of the traces in the log.
 func (s *session) saveHeads(next *state.Image) {
 	for i := range next.Tasks {
 		next.Tasks[i].Head = s.Traces.Head(next.Tasks[i].Key)
@@ -172,7 +172,7 @@ func (s *session) leave() {
 // sortedKeys are a map's keys in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// append appends to the snapshot, or rewrites it when that is due.
+// append appends to the snapshot, or rewrites it if much was appended.
 func (s *session) append(d *state.Delta) error {
 	if err := s.P.StateGone(); err != nil {
 		return err
@@ -189,7 +189,8 @@ func (s *session) append(d *state.Delta) error {
 	return state.WriteSnapshot(s.P.SnapshotPath(), im)
 }
 
-// mirror updates the content database. It returns false if that needs more than a build of few tasks knows.
+// mirror updates the content database. It returns false if a build of few tasks does not know enough for
+// that.
 func (s *session) mirror(r *report.Report, h *state.Head) bool {
 	m := &mirror.Mirror{
 		Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Hashes: s.Hashes, Number: s.number, Started: s.start, Platforms: s.req.Platforms,
@@ -211,5 +212,5 @@ func (s *session) mirror(r *report.Report, h *state.Head) bool {
 	}
 	warnings, ok := m.Tell(h)
 	r.Messages = append(r.Messages, warnings...)
-	return ok || s.no("the content database is not as it was left")
+	return ok || s.no("the content database has changed")
 }

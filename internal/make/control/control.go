@@ -14,20 +14,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Asset names an asset on a platform, by its id, its path or its UUID.
+// Asset identifies an asset on a platform, by its id, path or UUID.
 type Asset struct{ Platform, Name string }
 
-// Control reaches into the build of one request while it is under way. The zero value is ready.
+// Control influences the build of one request while it runs. The zero value is ready to use.
 type Control struct {
-	Prepared func()  // see engine.Control: from then on, Prioritise knows the jobs. May be called again for the same request
-	Sooner   []Asset // whose jobs go before others, in this order, though after those that Prioritise names
+	Prepared func()  // see engine.Control: Prioritise knows the jobs from this call on. May be called again for the same request
+	Sooner   []Asset // assets whose jobs go before others, in this order, but after those that Prioritise names
 
 	engine engine.Control
 	mu     sync.Mutex
-	s      *results.Set // nil: jobs do not run yet, or no more
+	s      *results.Set // nil: jobs do not run yet, or no longer
 }
 
-// Reach sets what it reaches into; nil: jobs do not run any more. It returns the engine's part of the control, nil for a nil control.
+// Reach connects the control to a set of results; nil disconnects it, when jobs no longer run. It returns the engine's
+// control, or nil for a nil control.
 func (c *Control) Reach(s *results.Set) *engine.Control {
 	if c != nil {
 		c.mu.Lock()
@@ -39,7 +40,7 @@ func (c *Control) Reach(s *results.Set) *engine.Control {
 	return nil
 }
 
-// sooner are the subjects of the jobs that go before others. c.mu is held.
+// sooner returns the subjects of the jobs that go before others. c.mu is held.
 func (c *Control) sooner() (subjects []string) {
 	if c.s == nil {
 		return nil
@@ -54,8 +55,8 @@ func (c *Control) sooner() (subjects []string) {
 	return subjects
 }
 
-// Invalidate has the running jobs that have read one of these files, absolute paths, run again. It returns
-// how many there are. What else the change means is for the next build.
+// Invalidate makes those running jobs run again that have read one of these files (absolute paths). It
+// returns their number. Other effects of the change are left to the next build.
 func (c *Control) Invalidate(paths []string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,17 +67,17 @@ func (c *Control) Invalidate(paths []string) int {
 	return c.engine.Invalidate(func(kind engine.Kind, subject string) bool { return kind == job.SawFile && files[subject] })
 }
 
-// Halt has no more jobs started; those that run go on to their end. What is finished is kept.
+// Halt stops starting jobs. Running jobs continue to their end, and finished results are kept.
 func (c *Control) Halt() { c.engine.Halt() }
 
 // Halted reports whether the build starts no further jobs.
 func (c *Control) Halted() bool { return c.engine.Halted() }
 
-// Left is how many seconds the jobs that wait for their turn will take, one after the other, as far as is known.
+// Left is how many seconds the queued jobs take one after the other, as far as their durations are known.
 func (c *Control) Left() float64 { return c.engine.Left() }
 
-// Prioritise has an asset's jobs on a platform done before all others. It returns how many there are, as far
-// as it is known yet, and the outcomes of those that are done.
+// Prioritise moves an asset's jobs on a platform before all others. It returns their number, as far as it is
+// known, and the outcomes of those that are done.
 func (c *Control) Prioritise(platform, asset string) (done []report.Outcome, jobs int) {
 	c.mu.Lock()
 	s := c.s
@@ -96,7 +97,8 @@ func (c *Control) Prioritise(platform, asset string) (done []report.Outcome, job
 	return done, jobs
 }
 
-// Find is the id of the asset that a name means, its id, its path or its UUID; "" if there is none, or jobs do not run.
+// Find returns the id of the asset that a name means (id, path or UUID). It returns "" if there is none, or if no jobs
+// run.
 func (c *Control) Find(name string) string {
 	c.mu.Lock()
 	s := c.s
@@ -119,7 +121,7 @@ func find(s *results.Set, name string) *asset.Asset {
 	return nil
 }
 
-// SourcePaths turns absolute paths into source paths; those that are below no root are left out.
+// SourcePaths converts absolute paths to source paths. Paths that are not below a root are omitted.
 func SourcePaths(t *source.Table, paths []string) map[string]bool {
 	all := map[string]bool{}
 	for _, p := range paths {

@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
-// Reason puts into words why a job ran or would run.
+// Reason describes why a job ran or would run.
 func Reason(r *engine.Reason) string {
 	if r == nil {
 		return ""
@@ -44,7 +44,7 @@ func Reason(r *engine.Reason) string {
 	return ""
 }
 
-// RunOn is the platform whose run did for a job as well; "" if it ran by itself.
+// RunOn is the platform whose run gave the result of a job; "" if the job ran itself.
 func RunOn(r *engine.Reason) string {
 	if r == nil || r.Cause == engine.ProductLost {
 		return ""
@@ -52,7 +52,7 @@ func RunOn(r *engine.Reason) string {
 	return r.Subject
 }
 
-// ByHand says under which key and where it is written that a job depends on what a reason is about; empty if that is not by hand.
+// ByHand describes the key and place of the dependency by hand that a reason is about; "" if it is not by hand.
 func ByHand(r *engine.Reason, on *asset.Resolved) string {
 	if r == nil || on == nil || r.Cause != engine.InputDiffers && r.Cause != engine.NeedsUndecided && r.Cause != engine.InputUnreadable {
 		return ""
@@ -91,7 +91,7 @@ func placed(key string, p *project.Pattern) string {
 	return fmt.Sprintf("%s in %s", key, p.Span)
 }
 
-// Observation names what an observation looked at.
+// Observation describes what was observed.
 func Observation(o engine.Observation) string {
 	switch o.Kind {
 	case engine.Outline:
@@ -128,7 +128,7 @@ func Observation(o engine.Observation) string {
 	return o.Subject
 }
 
-// Glob is a glob for display: [pP][nN][gG], which means any case, is written png.
+// Glob formats a glob for display: [pP][nN][gG], which ignores case, becomes png.
 func Glob(glob string) string {
 	return anyCase.ReplaceAllStringFunc(project.ShowPattern(glob), plainLetter)
 }
@@ -142,7 +142,7 @@ func plainLetter(class string) string {
 	return class
 }
 
-// difference says how a value changed: content by the first digits of its hash.
+// difference describes how a value changed; contents are shown by the first digits of their hash.
 func difference(o engine.Observation, now digest.Hash) string {
 	switch {
 	case o.Value.IsZero() && o.Kind == job.SawExists, o.Value.IsZero() && o.Kind == job.SawFile:
@@ -157,7 +157,7 @@ func difference(o engine.Observation, now digest.Hash) string {
 	return fmt.Sprintf("changed: %s, now %s", o.Value.Short(), now.Short())
 }
 
-// Kind is an observation's kind in the content database and in JSON.
+// Kind is the name of an observation's kind in the content database and in JSON.
 func Kind(o engine.Observation) string {
 	switch o.Kind {
 	case engine.Outline:
@@ -199,7 +199,7 @@ func Subject(o engine.Observation) string {
 	if o.Kind < engine.FirstLeaf || o.Kind == job.SawSettings {
 		s := task.ParseSubject(o.Subject)
 		if s.Part != "" {
-			s.Processor = "" // parts have it always, and nearly always it says nothing
+			s.Processor = "" // parts always have it, and it rarely adds information
 		}
 		return task.Name(task.AssetText(s.Asset), s.Processor, s.Part)
 	}
@@ -213,7 +213,7 @@ func Subject(o engine.Observation) string {
 	return o.Subject
 }
 
-// Asset is the asset whose products an observation is of, by id or path; "" if it is of something else.
+// Asset is the asset whose products were observed, by id or path; "" for other observations.
 func Asset(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""
@@ -221,7 +221,7 @@ func Asset(o engine.Observation) string {
 	return task.ParseSubject(o.Subject).Asset
 }
 
-// Processor is whose products an observation is of, if these are of one of an asset's further processors; else "".
+// Processor is the processor whose products were observed, if it is not the asset's first; else "".
 func Processor(o engine.Observation) string {
 	if o.Kind >= engine.FirstLeaf {
 		return ""

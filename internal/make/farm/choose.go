@@ -38,7 +38,7 @@ func Choose(says project.Execution, dir string, getenv func(string) string) (*Pl
 	return p, nil
 }
 
-// program is what the kiln is called there.
+// program is the name of the kiln that workers run.
 func (p *Place) program() string {
 	if p.Properties["OSFamily"] == "windows" {
 		return "kiln.exe"
@@ -46,7 +46,7 @@ func (p *Place) program() string {
 	return "kiln"
 }
 
-// machine is what a worker has to have to run the program of this process, in the words of the API's list of platform properties.
+// machine is what a worker needs to run the program of this process, as platform properties of the API.
 func machine() map[string]string {
 	os, ok := map[string]string{"darwin": "macos"}[runtime.GOOS]
 	if !ok {

@@ -25,15 +25,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// exchange is a job that is sent, in one round or several.
+// exchange is a job sent to a worker, in one round or several.
 type exchange struct {
 	f          *Farm
 	w          *job.World
 	j          *job.Job
-	unrecorded *job.Job // for answers to what may not be asked
+	unrecorded *job.Job // answers questions that may not be asked
 	client     *reapi.Client
 	job        written.Job
-	inputs     map[string]reapi.Input // by path, but for the job itself
+	inputs     map[string]reapi.Input // by path, without the job itself
 	deadline   time.Duration
 	waited     time.Duration // for answers
 	at         engine.Remote // what is known of the run there
@@ -55,8 +55,8 @@ func inputOf(data []byte) reapi.Input {
 	}
 }
 
-// begin writes a job down.
-func (c *Crew) begin(ctx context.Context, j *job.Job, t *job.Task) (*exchange, error) {
+// begin encodes a job.
+func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*exchange, error) {
 	open, cancel := context.WithTimeout(ctx, c.f.place.Timeout)
 	defer cancel()
 	client, program, err := c.f.opened(open)
@@ -147,7 +147,7 @@ func (x *exchange) expect(c *written.Call) {
 	}
 }
 
-// round has a worker run the job, and reads what came of it.
+// round lets a worker run the job, and reads its log.
 func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) {
 	x.inputs[written.JobFile] = inputOf(x.job.Encode())
 	ran, err := x.client.Run(ctx, &reapi.Action{
@@ -170,7 +170,7 @@ func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) 
 	return ran, log, err
 }
 
-// errOther is of workers that run another kiln, which [execution] has named.
+// errOther means that workers run another kiln, named in [execution].
 var errOther = errors.New("the kiln that workers run is not of the same version as this one, or has other processors")
 
 func firstLine(text []byte) string {
@@ -181,8 +181,8 @@ func firstLine(text []byte) string {
 	return string(text)
 }
 
-// replay asks here what the processor asked there. again says that it has to be sent again, for an answer was missing or is another one.
-// If not, the job has all that the processor made.
+// replay asks here what the processor asked there. again means that the job has to be sent again, because an answer was
+// missing or wrong. Otherwise the job has everything that the processor made.
 func (x *exchange) replay(ctx context.Context, log *written.Log) (again bool, err error) {
 	if log.Outcome == written.Local {
 		return false, fmt.Errorf("%w: %s", errLocal, log.Reason)
@@ -199,7 +199,7 @@ func (x *exchange) replay(ctx context.Context, log *written.Log) (again bool, er
 		if err != nil {
 			return false, err
 		}
-		if !same { // what comes after may not be asked
+		if !same { // the processor may not have asked the questions after this one
 			for k := range log.Calls[i+1:] {
 				if c := &log.Calls[i+1+k]; c.Kind.IsQuestion() {
 					x.expect(c)
@@ -211,7 +211,7 @@ func (x *exchange) replay(ctx context.Context, log *written.Log) (again bool, er
 	if log.Outcome != written.Done {
 		return false, fmt.Errorf("%w: it needs nothing that was missing", errLocal)
 	}
-	x.j.Rewind() // and in order, with what it made
+	x.j.Rewind() // now in order, together with what it made
 	for i := range log.Calls {
 		c := &log.Calls[i]
 		if !c.Kind.IsQuestion() {
@@ -225,7 +225,8 @@ func (x *exchange) replay(ctx context.Context, log *written.Log) (again bool, er
 	return false, nil
 }
 
-// compare asks here, and reports whether the answer was that which the worker had. It will have the right one in the next round.
+// compare asks the question here and reports whether the worker had the same answer. The next round will have the right
+// one.
 func (x *exchange) compare(ctx context.Context, c *written.Call) (same bool, err error) {
 	a, err := x.answer(ctx, x.j, c)
 	if err != nil {
@@ -240,7 +241,7 @@ func (x *exchange) compare(ctx context.Context, c *written.Call) (same bool, err
 	return known && was.Same(a), nil
 }
 
-// answer answers a question out of a job.
+// answer asks a job a question.
 func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a written.Answer, err error) {
 	switch c.Kind {
 	case written.Open:
@@ -298,7 +299,7 @@ func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a w
 		return written.Answer{Missing: err.Error()}, nil
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errLocal, err) // whatever it is, it is the same here, and said in its own words
+		err = fmt.Errorf("%w: %w", errLocal, err) // a run here fails in the same way, with its own message
 	}
 	return a, err
 }
@@ -321,7 +322,7 @@ func (x *exchange) product(j *job.Job, p processor.Product) (written.Content, er
 	return x.input(h, func() (io.ReadCloser, error) { return x.w.Open(h) })
 }
 
-// input makes a content one that the worker has.
+// input makes a content available to the worker.
 func (x *exchange) input(h digest.Hash, open func() (io.ReadCloser, error)) (written.Content, error) {
 	b, err := x.f.sum(h, open)
 	if err != nil {
@@ -332,14 +333,14 @@ func (x *exchange) input(h digest.Hash, open func() (io.ReadCloser, error)) (wri
 	return c, nil
 }
 
-// request makes the requests of a log.
+// request makes the requests in a log.
 func (x *exchange) request(ctx context.Context, j *job.Job, list []written.Asked) ([][]processor.Product, error) {
 	requests := make([]processor.Request, len(list))
 	for i, asked := range list {
 		r := &requests[i]
 		*r = processor.Request{Processor: asked.Processor, Name: asked.Name, Path: asked.Path, Product: asked.Product, Extension: asked.Extension}
 		if asked.Settings != "" {
-			raw := map[string]json.RawMessage{} // each value keeps its text, which is in the request's key
+			raw := map[string]json.RawMessage{} // numbers keep their text, which is in the request's key
 			if err := json.Unmarshal([]byte(asked.Settings), &raw); err != nil {
 				return nil, err
 			}
@@ -402,7 +403,7 @@ func assetSettings(j *job.Job, name, by string) ([]string, error) {
 	return []string{string(settings.Canonical(all)), string(text)}, err
 }
 
-// effect does here what the processor did there.
+// effect repeats here what the processor did there.
 func (x *exchange) effect(ctx context.Context, c *written.Call) error {
 	switch c.Kind {
 	case written.Platform:

@@ -1,11 +1,12 @@
-// Package farm has jobs run by the workers of a server that speaks the Remote Execution API.
+// Package farm runs jobs on the workers of a server that speaks the Remote Execution API.
 //
-// A job is written down with answers to what its processor is expected to ask (package written), and a worker runs it with a copy of
-// this kiln (package worker). What the processor asked there is asked here as well, in the same order, of the same job.Job that it would
-// have had here. If an answer is another one than the worker had, or it had none, the job is sent again with the right one. So what is
-// recorded and made is what a run here would have recorded and made, and nothing that a worker says is believed but the bytes of products.
+// A job is encoded with answers to the questions that its processor will probably ask (package written), and a worker
+// runs it with a copy of this kiln (package worker). The questions of the processor are then asked here again, in the
+// same order, of the job.Job of a local run. If the worker had a different answer, or none, the job is sent again with
+// the right one. So recorded observations and results equal those of a local run, and nothing that a worker says is
+// trusted, except the bytes of products.
 //
-// A farm is never needed. What it cannot do, in time or at all, is done here: engine.ErrHere.
+// A farm is never required. What it cannot do, or not in time, is done here: engine.ErrHere.
 package farm
 
 import (
@@ -25,28 +26,28 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Bounds.
+// Limits.
 const (
 	DefaultJobs    = 32              // at once
-	DefaultTimeout = 2 * time.Minute // of a job, besides ten times what it took last time
-	queueTimes     = 5               // the timeout is how long a job waits for a worker
+	DefaultTimeout = 2 * time.Minute // timeout of a job, in addition to ten times its last duration
+	queueTimes     = 5               // a job waits this many timeouts for a worker
 	maxRounds      = 8               // of one job
-	failuresInRow  = 3               // after so many the farm is left alone
-	leftAlone      = time.Minute     // for so long
-	localInRow     = 3               // after so many jobs of a processor that had to run here, none of it is sent
-	quick          = 0.05            // seconds: what took less is not sent
+	failuresInRow  = 3               // after this many, the farm is not used for a while
+	leftAlone      = time.Minute     // how long
+	localInRow     = 3               // after this many jobs of a processor that had to run here, none of its jobs is sent
+	quick          = 0.05            // seconds: jobs that took less are not sent
 )
 
-// Place says where jobs run besides this machine.
+// Place is where jobs run besides this machine.
 type Place struct {
 	Remote      string // address of a server
 	Credentials reapi.Credentials
 	Jobs        int               // at once
-	Timeout     time.Duration     // of a job, besides ten times what it took last time
-	Properties  map[string]string // that a worker has to have
+	Timeout     time.Duration     // timeout of a job, in addition to ten times its last duration
+	Properties  map[string]string // required of a worker
 	Kiln        string            // path of the program that workers run; "": that of this process
-	Only        bool              // what can run there does, however quick it was last time
-	Origin      string            // what said so, for display
+	Only        bool              // jobs that can run there do, even quick ones
+	Origin      string            // the setting that named the server, for display
 }
 
 // Carried is what a worker needs of a processor.
@@ -56,7 +57,7 @@ type Carried struct {
 	Properties map[string]string // that the worker has to have besides those of the farm
 }
 
-// Farm is a place in use. It is for all builds of a project.
+// Farm is an opened Place, used by all builds of a project.
 type Farm struct {
 	place   *Place
 	kiln    digest.Hash                     // see written.Job
@@ -64,13 +65,13 @@ type Farm struct {
 
 	opening sync.Mutex
 	client  *reapi.Client // nil: not opened
-	program reapi.Input   // once it is opened
+	program reapi.Input   // set when it is opened
 
-	mu       sync.Mutex // all below
-	failures int        // in a row
+	mu       sync.Mutex // guards all fields below
+	failures int        // number in a row
 	until    time.Time
-	sums     map[digest.Hash]share.Blob // of contents that were asked for
-	extra    float64                    // seconds that a job takes longer there than here, as seen last
+	sums     map[digest.Hash]share.Blob // of contents that were requested
+	extra    float64                    // seconds that a job takes longer there than here, as last measured
 }
 
 // New makes ready a farm. Nothing is opened yet.
@@ -78,10 +79,10 @@ func New(place *Place, kiln digest.Hash, carried func(processor string) *Carried
 	return &Farm{place: place, kiln: kiln, carried: carried, sums: map[digest.Hash]share.Blob{}, extra: 2 * quick}
 }
 
-// Place says where the farm is.
+// Place returns where the farm is.
 func (f *Farm) Place() *Place { return f.place }
 
-// tryTimeout is how long a worker has for nearly nothing.
+// tryTimeout is how long a worker may take for an almost empty job.
 const tryTimeout = time.Minute
 
 // Check asks the server whether it executes actions, and has a worker start the kiln that it would run jobs with. It returns what the farm
@@ -97,7 +98,7 @@ func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err erro
 			inputs: map[string]reapi.Input{f.place.program(): program},
 		}
 		x.job.Kiln = f.kiln
-		_, _, err = x.round(ctx) // there is no processor without a name, which is an answer
+		_, _, err = x.round(ctx) // there is no processor without a name, so the worker reports that
 	}
 	if err != nil {
 		return nil, reached, errors.New(reapi.Reason(err))
@@ -108,7 +109,7 @@ func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err erro
 	}, true, nil
 }
 
-// opened opens the farm, once. What fails is tried again.
+// opened connects, once. It tries again after a failure.
 func (f *Farm) opened(ctx context.Context) (*reapi.Client, reapi.Input, error) {
 	f.opening.Lock()
 	defer f.opening.Unlock()
@@ -136,7 +137,7 @@ func (f *Farm) opened(ctx context.Context) (*reapi.Client, reapi.Input, error) {
 	return client, program, nil
 }
 
-// Close ends the connection. The farm can be used again.
+// Close closes the connection. The farm can be used again.
 func (f *Farm) Close() error {
 	f.opening.Lock()
 	defer f.opening.Unlock()
@@ -149,7 +150,7 @@ func (f *Farm) Close() error {
 
 var errAlone = errors.New("the server failed several times in a row, and is left alone for a minute")
 
-// alone reports whether the farm is left alone now.
+// alone reports whether the farm is not used for a while.
 func (f *Farm) alone() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,14 +167,14 @@ func (f *Farm) failed(err error) error {
 	return err
 }
 
-// giveUp leaves the farm alone for a while.
+// giveUp stops using the farm for a while.
 func (f *Farm) giveUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failures, f.until = failuresInRow, time.Now().Add(leftAlone)
 }
 
-// worked ends a row of failures, and notes how much longer a job took than its processor did.
+// worked resets the count of failures, and records how much longer a job took than its processor.
 func (f *Farm) worked(extra time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,17 +182,17 @@ func (f *Farm) worked(extra time.Duration) {
 	f.extra = f.extra*7/8 + extra.Seconds()/8
 }
 
-// perSecond is how many bytes of a source file are expected to reach a worker in a second.
+// perSecond is how many bytes of a source file are expected to reach a worker per second.
 const perSecond = 50 << 20
 
-// overhead is how many seconds longer a job takes there than here, with a source of that size.
+// overhead is how many seconds longer a job with a source of this size takes there than here.
 func (f *Farm) overhead(size int64) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.extra + float64(size)/perSecond
 }
 
-// sum finds the SHA-256 of a content that is known by its hash.
+// sum returns the SHA-256 of a content with a known hash.
 func (f *Farm) sum(h digest.Hash, open func() (io.ReadCloser, error)) (share.Blob, error) {
 	f.mu.Lock()
 	b, ok := f.sums[h]
@@ -212,7 +213,7 @@ func (f *Farm) sum(h digest.Hash, open func() (io.ReadCloser, error)) (share.Blo
 	return b, nil
 }
 
-// hashAll reads a content, and hashes it both ways.
+// hashAll reads a content and computes both hashes.
 func hashAll(open func() (io.ReadCloser, error)) (b share.Blob, err error) {
 	r, err := open()
 	if err != nil {
@@ -227,7 +228,7 @@ func hashAll(open func() (io.ReadCloser, error)) (b share.Blob, err error) {
 
 var (
 	programsMu sync.Mutex
-	programs   = map[string]reapi.Input{} // by path: this process's own has one content
+	programs   = map[string]reapi.Input{} // by path: the program of this process does not change
 )
 
 // programOf is the program that workers run.

@@ -9,25 +9,25 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Away has the processors of jobs run on other machines. Whatever a processor asked and made there is asked and made here as well, by
-// the same Job that it would have had here, so that what is recorded is the same.
+// Away runs the processors of jobs on other machines. Everything that a processor asked and made there is asked and
+// made again here, by the Job of a local run, so that the same is recorded.
 type Away interface {
-	// Process does what the processor of a job's task would. engine.ErrHere says that it did not.
+	// Process does the work of the processor of a job's task. It returns engine.ErrHere if it did not.
 	Process(ctx context.Context, j *Job, t *Task) error
-	// Ended is called for each run that ended, here or there.
+	// Ended is called for each run that ended, on any machine.
 	Ended(*engine.Result)
 }
 
 // Moved reports where the processor runs, and what is known of that so far; nil: here.
 func (j *Job) Moved(at *engine.Remote) { j.w.Reporter.JobMoved(j.t.Name, at) }
 
-// Last is the newest trace of the job's task; nil if there is none.
+// Last is the newest trace of the job's task, or nil.
 func (j *Job) Last() *engine.Trace { return j.run.Last() }
 
-// Rewind forgets what is recorded since the processor was to start.
+// Rewind forgets what was recorded since the processor started.
 func (j *Job) Rewind() { j.run.Rewind(j.started) }
 
-// Unrecorded is a Job with the same source whose looks at the world are not recorded. It cannot bring other tasks up to date.
+// Unrecorded is a Job with the same source whose observations are not recorded. It cannot bring other tasks up to date.
 func (j *Job) Unrecorded(ctx context.Context) *Job {
 	return &Job{w: j.w, t: j.t, run: engine.Unrecorded(ctx), given: j.given}
 }
@@ -40,7 +40,7 @@ func (j *Job) RanAway(at engine.Remote) {
 	j.away = &at
 }
 
-// Content records that a source file is read, and returns the hash of what is in it, without reading it if that is known.
+// Content records that a source file is read, and returns the hash of its content. It does not read the file if the hash is known.
 func (j *Job) Content(path string) (digest.Hash, error) {
 	path = j.sourceOf(path)
 	if j.given != nil && path == j.given.path && path != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
-// What is done with products whose contents were lost or damaged.
+// How lost or damaged contents of products are replaced.
 
-// damaged drops all outputs with a content of which the blob was damaged: they may be the same file.
+// damaged forgets all outputs with a content whose blob was damaged: they may be hard links to it.
 func (w *World) damaged(h digest.Hash) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,12 +24,12 @@ func (w *World) damaged(h digest.Hash) {
 	}
 }
 
-// restore makes a lost blob again from an output that holds it.
+// restore makes a lost blob from an output with the same content.
 func (w *World) restore(h digest.Hash, file string) bool {
 	return file != "" && w.Blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
 }
 
-// Open opens a blob, which is made again of an output if it was lost.
+// Open opens a blob. If the blob was lost, it is made from an output first.
 func (w *World) Open(h digest.Hash) (*os.File, error) {
 	f, err := w.Blobs.OpenFile(h)
 	if !cas.Lost(err) {
@@ -48,7 +48,7 @@ func (w *World) Open(h digest.Hash) (*os.File, error) {
 			return w.Blobs.OpenFile(h)
 		}
 		w.mu.Lock()
-		w.Forget(file) // the job that makes it runs in the next build
+		w.Forget(file) // the next build runs the job that makes it
 		w.mu.Unlock()
 	}
 	return nil, err

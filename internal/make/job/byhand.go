@@ -15,7 +15,7 @@ import (
 // What a job depends on by hand: source files and products of other assets that kiln.toml names for it. They are recorded before the
 // processor runs, whether it looks at them or not. And what it finds by itself and kiln.toml says is harmless.
 
-// byHand records the source files, and brings up to date and records the products, that the job depends on by hand.
+// byHand records the source files that the job depends on by hand; it brings the products up to date and records them.
 func (j *Job) byHand() error {
 	for _, glob := range j.Inputs() {
 		found, err := j.Glob(glob)
@@ -24,7 +24,7 @@ func (j *Job) byHand() error {
 		}
 		for _, path := range found {
 			if path == j.t.Asset.Path {
-				continue // what the job does with its own file, it records itself
+				continue // the job records access to its own file itself
 			}
 			h, err := j.w.Observe(SawFile, path)
 			if err != nil {
@@ -42,8 +42,8 @@ func (j *Job) byHand() error {
 	return err
 }
 
-// Inputs are the globs of source files on which the job depends by hand. They are not part of processor.Job; package command looks for
-// them.
+// Inputs are the globs of source files on which the job depends by hand. It is not part of processor.Job; package
+// command uses it through an interface.
 func (j *Job) Inputs() []string {
 	globs := make([]string, len(j.t.On.Inputs))
 	for i, p := range j.t.On.Inputs {
@@ -52,8 +52,8 @@ func (j *Job) Inputs() []string {
 	return globs
 }
 
-// Needs are the products on which the job depends by hand: of all assets that some patterns mean on its platform, but for the one that the
-// job itself is about. They are not part of processor.Job; package command looks for them.
+// Needs are the products on which the job depends by hand: those of all assets that the patterns mean on its platform,
+// except the job's own asset. It is not part of processor.Job; package command uses it through an interface.
 func (j *Job) Needs() ([]processor.Product, error) {
 	var ids []string
 	for _, p := range j.t.On.Needs {

@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What a job asks when it does not know which assets there are, or whether they are all right.
+// Questions of a job that does not know which assets exist, or whether they can be built.
 
 func (j *Job) Assets(pattern string) ([]processor.Listed, error) {
 	if err := j.may(pattern); err != nil {
@@ -62,14 +62,14 @@ func (j *Job) TryProducts(of processor.Ask) (products []processor.Product, ok bo
 	if err := j.may(of.Asset, of.Platform, of.Processor); err != nil {
 		return nil, false, err
 	}
-	if of.Platform != "" && of.Platform == j.Platform() { // on another platform the same question is about another one's products
+	if of.Platform != "" && of.Platform == j.Platform() { // on another platform, the same question would be about another platform's products
 		of.Platform = ""
 	}
 	id, platform := assetName(of.Asset), j.platformOf(of.Platform)
 	j.sawAsset(id)
 	a := j.w.Find(id)
 	known := slices.Contains(j.w.platforms, platform)
-	if of.Processor != "" || of.Platform != "" { // which platforms there are, and what the asset has there, is not in what is recorded of it
+	if of.Processor != "" || of.Platform != "" { // the record does not contain the list of platforms, nor what the asset has on them
 		pattern := processor.QuoteGlob(id)
 		if a != nil {
 			pattern = processor.QuoteGlob(a.ID)
@@ -79,7 +79,7 @@ func (j *Job) TryProducts(of processor.Ask) (products []processor.Product, ok bo
 	}
 	switch {
 	case !known:
-		return nil, false, fmt.Errorf("there is no platform %q", of.Platform) // which there are is not recorded
+		return nil, false, fmt.Errorf("there is no platform %q", of.Platform) // the list of platforms is not recorded
 	case a == nil || task.IsRequest(id):
 		return nil, false, nil
 	}
@@ -112,7 +112,7 @@ func (j *Job) TryProducts(of processor.Ask) (products []processor.Product, ok bo
 	return products, true, nil
 }
 
-// platformOf is a platform that a product, or a question about some, names: the job's own if it names none.
+// platformOf is the platform of a product or a question: the job's own if it names none.
 func (j *Job) platformOf(name string) string {
 	if name == "" {
 		return j.t.Platform

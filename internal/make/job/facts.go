@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a processor says of a product.
+// Limits of a product's facts.
 const (
 	maxFacts     = 64
 	maxFactBytes = 1 << 10
 )
 
-// encodeFacts is a product's facts as the engine keeps them: a line "name=value" for each, in the order of names.
+// encodeFacts encodes a product's facts for the engine: a line "name=value" for each, sorted by name.
 func encodeFacts(facts map[string]string) (string, error) {
 	if len(facts) > maxFacts {
 		return "", fmt.Errorf("%d facts, and %d are allowed", len(facts), maxFacts)
@@ -36,7 +36,7 @@ func encodeFacts(facts map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// Facts goes over what encodeFacts made. Lines that are not facts are left out.
+// Facts decodes the text of encodeFacts. It skips lines that are not facts.
 func Facts(text string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for line := range strings.Lines(text) {

@@ -25,20 +25,20 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Job is a processor.Job in a build: every look at the world goes through it to the engine's record.
+// Job is a processor.Job in a build. All its access to the world is recorded by the engine.
 type Job struct {
 	w   *World
 	t   *Task
 	run *engine.Run
 
 	mu       sync.Mutex
-	given    *given      // what it works on in place of a source file; nil: that
+	given    *given      // replaces the source file; nil: there is no replacement
 	open     []io.Closer // source files and products still open
 	tools    map[string]*Tool
 	writers  []*writer
 	products []engine.Product
 	warnings []*diag.Message
-	shown    map[string]string // source paths, by how messages show them
+	shown    map[string]string // source paths by their displayed form
 	quotes   map[string][]byte // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
@@ -70,11 +70,11 @@ func (j *Job) NeedMemory(bytes int64) error {
 	return nil
 }
 
-// muchMemory is what is collected, in bytes, if a job asked for as much, and as much is there when it ends.
+// muchMemory, in bytes: garbage is collected if a job asked for this much, and this much is in the heap when it ends.
 const muchMemory = 64 << 20
 
-// freed collects what a job with large pictures left, and gives it back to the system, before its memory is another's. The collector itself
-// would wait until as much again was taken; and what it collects is in pieces, into which the next job's large picture does not fit.
+// freed collects the garbage of a job with large pictures and returns it to the system, before its memory is given to another job. The
+// collector alone would wait until the heap has doubled, and would leave fragments too small for the next large picture.
 func (j *Job) freed() {
 	j.mu.Lock()
 	asked := j.asked
@@ -82,7 +82,7 @@ func (j *Job) freed() {
 	if asked < muchMemory {
 		return
 	}
-	there := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // garbage included
+	there := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}} // includes garbage
 	if metrics.Read(there); there[0].Value.Uint64() >= muchMemory {
 		debug.FreeOSMemory()
 	}
@@ -91,7 +91,7 @@ func (j *Job) freed() {
 // ErrOver is the error of calls that a goroutine of a processor makes after the processor has returned.
 var ErrOver = fmt.Errorf("the job is over: its processor has returned: %w", fs.ErrClosed)
 
-// over says that the job is.
+// over returns ErrOver if the job is over.
 func (j *Job) over() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -101,9 +101,8 @@ func (j *Job) over() error {
 	return nil
 }
 
-// may reports whether a processor may ask for this, or name something so: the job is not over, and the name
-// has no zero byte, which nothing can have in its name and which Kiln's own records set parts of names apart
-// with.
+// may reports whether a processor may ask for this, or use this name: the job must not be over, and the name
+// must not contain a zero byte, which separates parts of names in Kiln's records.
 func (j *Job) may(names ...string) error {
 	if err := j.over(); err != nil {
 		return err
@@ -117,8 +116,8 @@ func (j *Job) may(names ...string) error {
 	return nil
 }
 
-// mayPass marks an error that has nothing to do with what the job looked at. The job then fails with it, even if the processor
-// does not mind it, and is tried again.
+// mayPass marks an error whose cause is not in what the job observed. The job then fails with it, even if the processor
+// ignores it, and is tried again.
 func (j *Job) mayPass(err error) error {
 	if err == nil {
 		return nil
@@ -203,7 +202,7 @@ func (j *Job) ToolContent(name string) (string, digest.Hash, error) {
 
 func (j *Job) Env(name string) (string, bool) {
 	if j.may(name) != nil {
-		return "", false // there is none of such a name
+		return "", false // no file has such a name
 	}
 	value, ok := os.LookupEnv(name)
 	j.run.See(SawEnv, name, j.w.env(name, valueHash(value, ok)))
@@ -218,7 +217,7 @@ type writer struct {
 	ext  string // of a product without a file
 	refs []engine.Reference
 
-	facts string // as encodeFacts makes them
+	facts string // in the form of encodeFacts
 
 	mu   sync.Mutex
 	blob *cas.Writer // nil: closed
@@ -249,7 +248,7 @@ func (w *writer) Close() error {
 	return w.made(h, n)
 }
 
-// abort drops what was written, if it is not a product yet.
+// abort discards what was written, unless it is a product already.
 func (w *writer) abort() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,7 +258,7 @@ func (w *writer) abort() {
 	}
 }
 
-// made reports the product once its blob is there.
+// made adds the product to the job once its blob is stored.
 func (w *writer) made(h digest.Hash, size int64) error {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
@@ -273,8 +272,8 @@ func (w *writer) made(h digest.Hash, size int64) error {
 	return nil
 }
 
-// TakeIn makes a product of a file that a program wrote, and takes the file away. It is errors.ErrUnsupported if the file has to be copied
-// by Create. It is not part of processor.Job; package command looks for it.
+// TakeIn makes a product of a file that a program wrote, by moving the file. It returns errors.ErrUnsupported if the
+// file has to be copied with Create. It is not part of processor.Job; package command uses it through an interface.
 func (j *Job) TakeIn(out processor.Output, dir *os.File, name string) error {
 	w, err := j.writer(out)
 	if err != nil {
@@ -305,7 +304,7 @@ func (j *Job) Create(out processor.Output) (io.WriteCloser, error) {
 	return w, nil
 }
 
-// writer is one without a blob.
+// writer returns a writer without a blob.
 func (j *Job) writer(out processor.Output) (*writer, error) {
 	if err := j.may(out.Name, out.Type, out.Extension); err != nil {
 		return nil, err
@@ -340,7 +339,7 @@ func (j *Job) writer(out processor.Output) (*writer, error) {
 	return w, nil
 }
 
-// badOutput returns what is wrong with an output's name or extension.
+// badOutput returns what is wrong with an output's name or extension, or "".
 func badOutput(out processor.Output) string {
 	switch {
 	case !out.Hidden && strings.ContainsAny(out.Name, "/\\\x00:*?\"<>|"), strings.ContainsAny(out.Extension, "/\\\x00:*?\"<>|"):
@@ -364,20 +363,19 @@ func (j *Job) Write(out processor.Output, data []byte) error {
 	return w.Close()
 }
 
-// Drafting is what a Reporter also is if it wants drafts of products.
+// Drafting is implemented by a Reporter that wants drafts of products.
 type Drafting interface {
 	// Drafted reports a draft. Its bytes are a blob that may be garbage collected.
 	Drafted(platform, asset, uuid string, p engine.Product)
 }
 
-// Drafts reports whether drafts are requested. They never are for the products of a request, which belong to
-// no asset.
+// Drafts reports whether drafts are requested. They never are for the products of a request, which belongs to no asset.
 func (j *Job) Drafts() bool {
 	_, ok := j.w.Reporter.(Drafting)
 	return ok && !j.t.Request()
 }
 
-// Draft passes on a draft of a product. Drafts of hidden products are discarded.
+// Draft passes a draft of a product on. Drafts of hidden products are discarded.
 func (j *Job) Draft(out processor.Output, data []byte) error {
 	to, ok := j.w.Reporter.(Drafting)
 	w, err := j.writer(out)
@@ -418,7 +416,8 @@ func (j *Job) Scratch() (string, error) {
 	return j.scratch, nil
 }
 
-// Kept is where the folder of a program that fails is to be kept, or "". It is not part of processor.Job; package command looks for it.
+// Kept is the folder in which to keep the folder of a program that fails, or "". It is not part of processor.Job;
+// package command uses it through an interface.
 func (j *Job) Kept() string {
 	if j.w.Kept == "" {
 		return ""
@@ -432,13 +431,13 @@ func (j *Job) Kept() string {
 	return filepath.Join(j.w.Kept, name)
 }
 
-// Shelf is where a processor can leave something for later jobs of this build, until it ends. It need not be there. It is not part of
-// processor.Job; package command looks for it.
+// Shelf is a folder in which a processor can leave something for later jobs of this build. It may not exist yet. It is
+// not part of processor.Job; package command uses it through an interface.
 func (j *Job) Shelf() string { return filepath.Join(j.w.Scratch, j.w.stamp+"-shelf") }
 
-// Roots are the source roots of the table that the job's answers are out of, and Where is where that has a source file. They are not part
-// of processor.Job; package command looks for them. Who sees the roots runs again when their list is another: what a program finds in
-// several of them, or in one that comes later, depends on it.
+// Roots are the source roots of the scan that answers the job, and Where returns the root of a source file. They are
+// not part of processor.Job; package command uses them through an interface. A job that calls Roots runs again when the
+// list changes: what a program finds if several roots have a file, or only a later one, depends on it.
 func (j *Job) Roots() []string {
 	j.run.See(SawRoots, "roots", j.w.rootsHash())
 	return j.w.Table.Roots
@@ -452,8 +451,8 @@ func (j *Job) Where(path string) string {
 	return j.w.Table.Abs(root, path)
 }
 
-// close ends all that the processor left open: files count as read, products that were not closed do not count. From then on the job
-// answers nothing more, to whatever a processor left running. The programs that it was given have to be what they were.
+// close closes all that the processor left open: files count as read, unfinished products are discarded. After that the
+// job answers no calls, whatever a processor left running. It fails if a program that the job used has changed.
 func (j *Job) close() error {
 	j.mu.Lock()
 	open, writers, scratch, tools := j.open, j.writers, j.scratch, j.tools
@@ -471,7 +470,7 @@ func (j *Job) close() error {
 			j.run.Tear(SawTool, name)
 		}
 	}
-	if j.run != nil { // a stand-in has none
+	if j.run != nil { // a stand-in has no run
 		j.run.End()
 	}
 	if scratch != "" {
@@ -480,7 +479,7 @@ func (j *Job) close() error {
 	return err
 }
 
-// result is the products, the main one first, the others by name.
+// result returns the products, the main one first, the others by name.
 func (j *Job) result() ([]engine.Product, error) {
 	j.mu.Lock()
 	ps := j.products

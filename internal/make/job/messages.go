@@ -19,7 +19,7 @@ import (
 // maxSourceText is the largest source file that is read again to show one of its lines, in bytes.
 const maxSourceText = 16 << 20
 
-// display returns a source path as it is displayed, relative to the project folder.
+// display returns the displayed form of a source path, relative to the project folder.
 func (j *Job) display(path string) string {
 	shown := j.w.Display(path)
 	if path == "" {
@@ -38,13 +38,13 @@ func (w *World) Display(path string) string {
 	if _, root, ok := w.Table.Find(path); ok {
 		return w.prefixes[root] + path
 	}
-	if path == "" || task.IsFileName(path) { // what a request is about, which is not a file
+	if path == "" || task.IsFileName(path) { // the source of a request, which is not a file
 		return path
 	}
 	return w.prefixes[0] + path
 }
 
-// DisplayAsset returns an asset's source path for display; the id of an asset that has none.
+// DisplayAsset returns an asset's source path for display, or its id if it has no source.
 func (w *World) DisplayAsset(a *asset.Asset) string {
 	if a.Path == "" && a.Declared {
 		return a.ID
@@ -52,7 +52,7 @@ func (w *World) DisplayAsset(a *asset.Asset) string {
 	return w.Display(a.Path)
 }
 
-// messages puts a job's error into words for display. One error may hold several problems.
+// messages turns a job's error into messages. One error may hold several problems.
 func (j *Job) messages(err error) diag.List {
 	if err == nil {
 		return nil
@@ -63,9 +63,9 @@ func (j *Job) messages(err error) diag.List {
 	switch {
 	case errors.As(err, &cycle):
 		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
-			WithHint("break the ring: one of these must do without the next")}
+			WithHint("remove one of these dependencies")}
 	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
-		return nil // a part of the same job has said why
+		return nil // a part of the same job has reported the reason
 	case errors.As(err, &need):
 		if l := j.needProblems(err); len(l) > 0 {
 			return l
@@ -83,7 +83,7 @@ func (j *Job) messages(err error) diag.List {
 	return l
 }
 
-// needProblems are the problems in which a processor says itself what it needed something for that failed.
+// needProblems are the problems in which a processor itself explains why it needed something that failed.
 func (j *Job) needProblems(err error) diag.List {
 	switch e := err.(type) {
 	case *processor.Problem:
@@ -122,7 +122,7 @@ func (j *Job) plain(err error) *diag.Message {
 	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.Proc.Info.Name, text)
 }
 
-// problems collects what is already in words from a tree of errors.
+// problems collects the problems and messages in a tree of errors.
 func (j *Job) problems(err error) diag.List {
 	switch e := err.(type) {
 	case nil:
@@ -143,7 +143,7 @@ func (j *Job) problems(err error) diag.List {
 	return nil
 }
 
-// problem is a processor's problem as a message, with its line.
+// problem turns a processor's problem into a message, with its line.
 func (j *Job) problem(p *processor.Problem) *diag.Message {
 	path := p.Path
 	if path == "" {
@@ -163,8 +163,8 @@ func (j *Job) problem(p *processor.Problem) *diag.Message {
 	return m
 }
 
-// quoted is a source file of which a message quotes a line; nil if there is none. The job looked at it, then: it must not be of another
-// moment than what the job made. It is read once.
+// quoted reads a source file of which a message quotes a line; nil if there is none. It counts as observed by the job,
+// so that the quoted line and the job's result are of the same state. The file is read once.
 func (j *Job) quoted(path string) []byte {
 	i, _, ok := j.w.Table.Find(path)
 	if !ok || j.w.Table.At(i).Stat.Size > maxSourceText {
@@ -192,17 +192,17 @@ func (j *Job) quoted(path string) []byte {
 // noAsset begins the message about an asset that is missing; its name follows.
 const noAsset = "there is no asset "
 
-// remark is a message as a trace has it.
+// remark is a message in the form that a trace stores.
 type remark struct {
 	diag.Message
-	Path string `json:"path,omitempty"` // of the source file that it is about
+	Path string `json:"path,omitempty"` // of the source file that the message is about
 }
 
-// keep is what a trace has of a job's messages.
+// keep encodes a job's messages for a trace.
 func (j *Job) keep(l diag.List) []byte {
 	all := make([]remark, len(l))
 	for i, m := range l {
-		if a := j.t.Asset; a.Declared && a.Path != "" && m.Code != diag.SourceMissing { // others have the same source
+		if a := j.t.Asset; a.Declared && a.Path != "" && m.Code != diag.SourceMissing { // several assets may have this source
 			m.WithNote("this is about the asset %q", a.ID)
 		}
 		all[i] = remark{*m, j.shown[m.File]}
@@ -210,7 +210,7 @@ func (j *Job) keep(l diag.List) []byte {
 	return diag.Encode(all)
 }
 
-// cycleText names the assets of a ring of tasks. One may have several in a row: itself and its parts.
+// cycleText names the assets of a dependency cycle of tasks. An asset may appear several times in a row: as itself and by its parts.
 func cycleText(ring []string) string {
 	var assets []string
 	for _, n := range append(ring[:len(ring):len(ring)], ring[0]) {
@@ -221,13 +221,13 @@ func cycleText(ring []string) string {
 	return "needs itself: " + strings.Join(assets, " -> ")
 }
 
-// MessagesFor are the messages of a trace of a task, without warnings that rules accept.
+// MessagesFor returns the messages of a task's trace, without warnings that rules accept.
 func (w *World) MessagesFor(t *Task, tr *engine.Trace) diag.List {
 	return slices.DeleteFunc(w.MessagesOf(tr), t.Asset.Allows)
 }
 
-// MessagesOf are a trace's messages. Which root a source file is in, and which asset has a name like one that
-// is missing, is found again: it may change although the trace holds.
+// MessagesOf returns a trace's messages. The root of a source file, and the asset with a name similar to a
+// missing one, are looked up again, because they may change although the trace holds.
 func (w *World) MessagesOf(tr *engine.Trace) diag.List {
 	all := diag.Decode[remark](tr.Messages)
 	l := make(diag.List, len(all))

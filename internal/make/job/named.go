@@ -11,9 +11,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What rules say of a request by the name that its asker gives it.
+// Settings that rules give to a request by its name.
 
-// named is a request of an asset's job, on a platform, by its name. Its text is a subject of SawNamed.
+// named identifies a request by the platform, asset and processor that make it, and its name. Its text is a subject of SawNamed.
 type named struct{ platform, asset, processor, name string }
 
 func (n named) String() string {
@@ -33,7 +33,7 @@ func NamedText(subject string) string {
 	return n.asset + asset.NameMark + n.name
 }
 
-// named finds the settings that rules give to a request, and their hash. The error says what is wrong with them.
+// named returns the settings that rules give to a request, and their hash. The error says what is wrong with them.
 func (w *World) named(n named) (*settings.Table, digest.Hash, error) {
 	a, p := w.Find(n.asset), w.procs[n.processor]
 	if a == nil || p == nil || w.Named == nil {
@@ -54,7 +54,8 @@ func (w *World) named(n named) (*settings.Table, digest.Hash, error) {
 	return t, b.Str("wrong", text).Sum(), errors.New(text)
 }
 
-// layNamed lays what rules say of a request over the settings that the job gives. Requests of a request have no asset for rules to name.
+// layNamed merges the settings that rules give to a request into those that the job gives. For requests made by a
+// request there are none, because rules can name only assets.
 func (j *Job) layNamed(r *processor.Request, given []byte) ([]byte, error) {
 	if j.t.Request() {
 		return given, nil

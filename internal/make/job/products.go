@@ -22,10 +22,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What a job asks of other assets, and of parts of its own: which there are, what they made, and what is in it.
+// Questions of a job about other assets, and about its own parts: which there are, what they made, and its content.
 
-// assetName is a name of an asset as it is recorded: what can be written in several ways is written in one, or those who look for all that
-// asked for the asset would have to try them all. Ids and paths have one way: a path that is written in another is that of no asset.
+// assetName is the recorded form of an asset's name. A UUID that can be written in several ways is recorded in one;
+// otherwise a search for all tasks that asked for the asset would have to try them all. Ids and paths have one form:
+// written differently, they mean no asset.
 func assetName(name string) string {
 	if uuid, ok := processor.UUIDOf(name); ok {
 		return processor.ByUUID(uuid)
@@ -56,7 +57,7 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 		if task.IsRequest(name) {
 			return nil, j.missing(name)
 		}
-		j.sawAsset(ids[i]) // its UUID is in the answer, and which processors it has, and not in what the engine sees of it
+		j.sawAsset(ids[i]) // the job sees the asset's UUID and its processors, which the engine's observations do not contain
 	}
 	all, err := j.need(ids)
 	if err != nil {
@@ -79,13 +80,13 @@ func (j *Job) Products(names ...string) ([][]processor.Product, error) {
 	return answer, nil
 }
 
-// madeProduct is a product and the job, or the part of one, that made it.
+// madeProduct is a product with the job or part that made it.
 type madeProduct struct {
 	engine.Product
 	by task.Subject
 }
 
-// extension is what a product's file name ends in after the asset and the product's name, or would.
+// extension is what a product's file name has, or would have, after the asset's and the product's name.
 func (p *madeProduct) extension(a *asset.Asset) string {
 	if p.File == "" {
 		return withoutFile(p.Extension)
@@ -98,10 +99,10 @@ func (p *madeProduct) extension(a *asset.Asset) string {
 	return name
 }
 
-// need brings assets up to date, side by side, and gives what each one's jobs made; of the job's own asset what its other jobs did.
+// need brings assets up to date, in parallel, and returns the products of each one's jobs; for the job's own asset those of its other jobs.
 func (j *Job) need(ids []string) ([][]madeProduct, error) {
 	var jobs []task.Subject
-	var of []int // by job: which of the ids
+	var of []int // for each job, the index in ids
 	for i, id := range ids {
 		for _, s := range j.jobsOf(id) {
 			jobs, of = append(jobs, s), append(of, i)
@@ -139,7 +140,7 @@ func (j *Job) needJobs(jobs []task.Subject) ([][]madeProduct, error) {
 	return all, nil
 }
 
-// jobsOf are the jobs of an asset on this platform; of the job's own asset those of its other processors, if it has several.
+// jobsOf are the jobs of an asset on this platform; for the job's own asset those of its other processors.
 func (j *Job) jobsOf(id string) []task.Subject { return j.jobsOn(id, j.t.Platform) }
 
 func (j *Job) jobsOn(id, platform string) []task.Subject {
@@ -161,8 +162,7 @@ func (j *Job) jobsOn(id, platform string) []task.Subject {
 	return jobs
 }
 
-// distinct refuses to take two products of one sub id from an asset's processors. The build reports it at the
-// asset itself.
+// distinct returns an error if two products of an asset's processors have the same sub id. The build reports that at the asset itself.
 func (j *Job) distinct(id string, ps []madeProduct) error {
 	seen := make(map[uint32]bool, len(ps))
 	for _, p := range ps {
@@ -182,14 +182,14 @@ func ProductText(name string) string {
 	return fmt.Sprintf("product %q", name)
 }
 
-// sawAsset records whether an asset is there, and its UUID.
+// sawAsset records whether an asset exists, and its UUID.
 func (j *Job) sawAsset(id string) {
 	j.run.See(SawAsset, id, j.w.assetHash(id))
 }
 
-// AssetSettings are the settings that a processor of another asset has on this platform, as a pointer to its struct, and those of
-// them that a request to the processor does not have by itself. They are nil if there is no such asset, if it is of another
-// processor, or if an import comes before that. The answer is recorded. It is not part of processor.Job; package gltf looks for it.
+// AssetSettings returns the settings of another asset's processor on this platform, as a pointer to its struct, and as a map those that
+// differ from a request's defaults. Both are nil if there is no such asset, if it has another processor, or if an import comes first. The
+// answer is recorded. It is not part of processor.Job; package gltf uses it through an interface.
 func (j *Job) AssetSettings(name, by string) (all any, given map[string]any, err error) {
 	if err := j.may(name, by); err != nil {
 		return nil, nil, err
@@ -200,7 +200,7 @@ func (j *Job) AssetSettings(name, by string) (all any, given map[string]any, err
 	return all, given, nil
 }
 
-// assetSettings is AssetSettings with the hash of the answer; it is zero if there is none.
+// assetSettings is AssetSettings with the hash of the answer, which is zero if there is none.
 func (w *World) assetSettings(s task.Subject) (all any, given map[string]any, h digest.Hash) {
 	a, pr := w.Find(s.Asset), w.procs[s.Processor]
 	if a == nil || pr == nil || task.IsRequest(s.Asset) {
@@ -213,14 +213,14 @@ func (w *World) assetSettings(s task.Subject) (all any, given map[string]any, h 
 	}
 	base, err := w.settings(pr.Info, s.Platform, "{}", "")
 	if err != nil {
-		return nil, nil, h // the project's own mistake, which is reported elsewhere
+		return nil, nil, h // an error in the project, which is reported elsewhere
 	}
 	given = settings.Difference(on[i].Settings, base.Settings)
-	text, _ := json.Marshal(given) // of what Difference gives
+	text, _ := json.Marshal(given) // values of Difference
 	return on[i].Settings, given, digest.Build("settings").Str("all", string(on[i].Canonical)).Str("given", string(text)).Sum()
 }
 
-// needError replaces the engine's words by those for users.
+// needError replaces the engine's error by a message for users.
 func (j *Job) needError(err error, ids []string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -233,7 +233,7 @@ func (j *Job) needError(err error, ids []string) error {
 	return err
 }
 
-// missing says that there is no asset of a name. It is an fs.ErrNotExist.
+// missing returns the error for an asset that does not exist. It is an fs.ErrNotExist.
 func (j *Job) missing(name string) error {
 	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.Asset.Path)}, "%s%q", noAsset, name)
 	return fmt.Errorf("%w: %w", m, fs.ErrNotExist)
@@ -290,7 +290,7 @@ func (j *Job) ToPack() ([]processor.Product, error) {
 	return all, nil
 }
 
-// product is an engine's product in the words of processors.
+// product converts an engine's product to a processor's.
 func (j *Job) product(a *asset.Asset, p madeProduct) processor.Product {
 	by := p.by.Processor
 	if by == "" {
@@ -353,12 +353,12 @@ func (j *Job) openContent(p *engine.Product, of string) (processor.File, error) 
 	return f, nil
 }
 
-// productFile is a product that is too large for memory.
+// productFile is an open product that is too large for memory.
 type productFile struct {
 	*os.File
 	j    *Job
 	stat source.Stat
-	of   string // what it is, for display
+	of   string // its name for display
 
 	once sync.Once
 	err  error
@@ -366,12 +366,12 @@ type productFile struct {
 
 func (f *productFile) Size() int64 { return f.stat.Size }
 
-// Close fails if the blob was written to meanwhile.
+// Close fails if the blob was changed meanwhile.
 func (f *productFile) Close() error {
 	f.once.Do(func() {
 		after, err := source.StatFile(f.File)
 		f.File.Close()
-		if after.CTime = f.stat.CTime; err != nil || after != f.stat { // links to it come and go
+		if after.CTime = f.stat.CTime; err != nil || after != f.stat { // links to it may be added and removed
 			f.j.w.mu.Lock()
 			f.j.w.Lost = true
 			f.j.w.mu.Unlock()
@@ -381,7 +381,7 @@ func (f *productFile) Close() error {
 	return f.err
 }
 
-// makersOf are the jobs, or the parts of one, that may have made a product: one, unless it does not say which processor it is of.
+// makersOf are the jobs or parts that may have made a product: one, or several if the product does not name its processor.
 func (j *Job) makersOf(p processor.Product) []task.Subject {
 	a := j.w.Find(p.AssetID)
 	switch {
@@ -423,8 +423,8 @@ func (j *Job) Reference(assetID, name string, required bool) (processor.Referenc
 	return processor.Reference{UUID: j.without(assetID), SubID: processor.SubID(name)}, nil
 }
 
-// without notes that an asset which the game can do without is not there, and returns the UUID that it will have unless a rule gives it
-// another one.
+// without records that an asset which the game can do without is missing. It returns the UUID that the asset will have,
+// unless a rule sets another one.
 func (j *Job) without(name string) (uuid string) {
 	m := diag.Errorf(diag.AssetMissing, diag.Pos{File: j.display(j.t.Asset.Path)}, "%s%q", noAsset, name)
 	m.Severity = diag.Note

@@ -6,9 +6,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Reporter is called for what happens, from several goroutines.
+// Reporter is called with the progress of a build, from several goroutines.
 type Reporter interface {
-	// Planned returns how many jobs are known to run; more may come.
+	// Planned reports how many jobs will run; more may be added later.
 	Planned(jobs int)
 	JobStarted(job string)
 	JobSuspended(job string, on []string, begins bool)

@@ -21,15 +21,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// A request is a job that belongs to no asset: a processor, with settings, on a source, on a platform. A job
-// that asks for the same asks for the same task, and it runs once. It is written as the id of an asset that
-// is in no table (see package task), and so it is found, run, traced and remembered as the job of an asset
-// is; what it makes has no file until a job adopts it.
+// A request is a job that belongs to no asset: a processor, with settings, on a source, on a platform. Jobs
+// that make the same request ask for the same task, and it runs once. A request is written as the id of an
+// asset that is in no table (see package task), so the code for the jobs of assets finds, runs, traces and
+// remembers it. Its products have no file until a job adopts them.
 
 // Request reports whether a task is a request, or a part of one.
 func (t *Task) Request() bool { return task.IsRequest(t.Asset.ID) }
 
-// Sought finds the task for a subject though it may not be possible here: another build may have its result.
+// Sought returns the task for a subject even if it cannot run here: another build may have its result.
 func (w *World) Sought(s string) *engine.Task {
 	if t := w.TaskFor(s); t != nil {
 		return &t.Task
@@ -37,10 +37,10 @@ func (w *World) Sought(s string) *engine.Task {
 	return nil
 }
 
-// Possible reports whether a task can run: the bytes that a request is about are there.
+// Possible reports whether a task can run: if it is a request on bytes, the bytes must be stored.
 func (w *World) Possible(t *engine.Task) bool { return w.bytesThere(t.World.(*Task)) }
 
-// bytesThere reports whether the bytes that a request is about are there, if it is about some.
+// bytesThere reports whether the bytes of a request are stored; true if it is not on bytes.
 func (w *World) bytesThere(t *Task) bool {
 	h := task.SourceBlob(t.Asset.ID)
 	if h.IsZero() {
@@ -50,8 +50,8 @@ func (w *World) bytesThere(t *Task) bool {
 	return err == nil && has[0]
 }
 
-// requested makes the asset that stands for a request. It returns nil if there is none: its processor was
-// removed, or has other settings now.
+// requested makes the asset that stands for a request. It returns nil if the request is not valid: its
+// processor was removed, or its settings have changed.
 func (w *World) requested(id string) *asset.Asset {
 	w.requestsMu.Lock()
 	defer w.requestsMu.Unlock()
@@ -63,7 +63,7 @@ func (w *World) requested(id string) *asset.Asset {
 	return a
 }
 
-// makeRequest is requested, and says what is wrong.
+// makeRequest is like requested, and also returns what is wrong.
 func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	r, ok := task.ParseRequest(id)
 	pr := w.procs[r.Processor]
@@ -86,7 +86,7 @@ func (w *World) makeRequest(id string) (*asset.Asset, error) {
 	return a, nil
 }
 
-// sourcePath is the file that messages of a request are about: the source file at the end of the chain, or the name of bytes.
+// sourcePath is the file that messages of a request name: the source file at the end of the chain, or the name of bytes.
 func (w *World) sourcePath(s task.Source) string {
 	switch s.Kind {
 	case task.File:
@@ -105,7 +105,7 @@ func (w *World) sourcePath(s task.Source) string {
 	return ""
 }
 
-// Request brings up to date what other processors make of what this job asks them to work on.
+// Request has other processors work on sources that this job names, and returns their products.
 func (j *Job) Request(requests ...processor.Request) ([][]processor.Product, error) {
 	jobs := make([]task.Subject, len(requests))
 	for i := range requests {
@@ -131,7 +131,7 @@ func (j *Job) Request(requests ...processor.Request) ([][]processor.Product, err
 	return all, nil
 }
 
-// requestOf writes a request of a job, and keeps the bytes that it is about.
+// requestOf encodes a request of a job, and stores its bytes.
 func (j *Job) requestOf(r *processor.Request) (string, error) {
 	if err := j.may(r.Processor, r.Path, r.Extension, r.Name); err != nil {
 		return "", err
@@ -157,15 +157,15 @@ func (j *Job) requestOf(r *processor.Request) (string, error) {
 	return id, j.possible(id)
 }
 
-// possible says what is wrong with a request that cannot be. That it cannot is recorded: the project may get such a processor.
+// possible returns what is wrong with a request that cannot run. This is recorded: the project may get such a processor later.
 func (j *Job) possible(id string) error {
 	if j.w.requested(id) != nil {
 		return nil
 	}
-	j.needJobs([]task.Subject{{Platform: j.t.Platform, Asset: id}}) // fails, for there is no such task
+	j.needJobs([]task.Subject{{Platform: j.t.Platform, Asset: id}}) // fails, because there is no such task
 	_, err := j.w.makeRequest(id)
 	var l diag.List
-	if errors.As(err, &l) && len(l) > 0 { // what is wrong with the settings; it stands in no file
+	if errors.As(err, &l) && len(l) > 0 { // what is wrong with the settings; they are in no file
 		r, _ := task.ParseRequest(id)
 		text := l[0].Text
 		if l[0].Hint != "" {
@@ -203,15 +203,15 @@ func (j *Job) requestSource(r *processor.Request) (s task.Source, err error) {
 			return s, fmt.Errorf("product %q of %q: %w", r.Product.Name, r.Product.AssetID, fs.ErrNotExist)
 		}
 		by := makers[0]
-		by.Platform = "" // the request's
+		by.Platform = "" // the request's platform
 		return task.Source{Kind: task.Product, By: by, SubID: r.Product.SubID}, nil
 	}
 	return s, nil
 }
 
-// Adopt makes a product of this job from one that Products, Parts or Request returned, without a copy of its
-// bytes. Without an extension it has the other one's, without a type its type, and without references those
-// of the other, of which such to the request's own products are to products of this job with the same names.
+// Adopt makes a product of this job from one that Products, Parts or Request returned, without copying its
+// bytes. Missing fields of out are taken from the other product: extension, type and references. References
+// to the request's own products become references to this job's products of the same names.
 func (j *Job) Adopt(p processor.Product, out processor.Output) error {
 	made, err := j.productOf(p)
 	if err != nil {
@@ -239,15 +239,15 @@ func (j *Job) Adopt(p processor.Product, out processor.Output) error {
 	return w.made(made.Hash, made.Size)
 }
 
-// given is what a job has in place of its asset's source file: a product, or bytes.
+// given replaces an asset's source file: a product, or bytes.
 type given struct {
-	path string // by which the processor reads it
+	path string // path under which the processor reads it
 	hash digest.Hash
 	open func() (processor.File, error)
 	read func() ([]byte, error)
 }
 
-// begin finds out what the processor works on, if that is no source file.
+// begin finds the source of the job if it is not a source file.
 func (j *Job) begin() error {
 	if err := j.byHand(); err != nil {
 		return err
@@ -299,7 +299,7 @@ func (j *Job) beginProduct(s task.Source) error {
 		name := path.Base(m.File)
 		if m.File == "" {
 			name = path.Base(strings.TrimSuffix(j.t.Asset.Path, "/"))
-			if r, ok := task.ParseRequest(by.Asset); ok && j.t.Asset.Path == "" { // at the end of the chain is nothing
+			if r, ok := task.ParseRequest(by.Asset); ok && j.t.Asset.Path == "" { // there is nothing at the end of the chain
 				name = r.Processor
 			}
 			if m.Name != "" {
@@ -335,7 +335,7 @@ func (j *Job) readBlob(p *engine.Product, of string) (data []byte, err error) {
 	return data, j.mayPass(err)
 }
 
-// path is the one by which the processor reads its source.
+// path is the path under which the processor reads its source.
 func (j *Job) path() string {
 	if j.given != nil {
 		return j.given.path
@@ -343,7 +343,7 @@ func (j *Job) path() string {
 	return j.t.Asset.Path
 }
 
-// Source opens what the job works on: its asset's source file, or what a request or an import put in its place.
+// Source opens the job's source: its asset's source file, or the replacement by a request or an import.
 func (j *Job) Source() (processor.File, error) {
 	if j.given != nil && j.given.path == "" {
 		return nil, fmt.Errorf("%w: %w", j.allowed(""), fs.ErrNotExist)
@@ -351,10 +351,10 @@ func (j *Job) Source() (processor.File, error) {
 	return j.Open(j.path())
 }
 
-// noExtension stands for one of a product without a file that has none.
+// noExtension is stored for a product without a file that has no extension.
 const noExtension = "."
 
-// withoutFile is the extension of a product without a file.
+// withoutFile is the stored extension of a product without a file.
 func withoutFile(extension string) string {
 	if extension == noExtension {
 		return ""

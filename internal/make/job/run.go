@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Run runs a program. It ends with the job, and with the build.
+// Run runs a program, which ends with the job and with the build.
 func (j *Job) Run(ctx context.Context, c processor.Command) (processor.Result, error) {
 	names := append(append(append([]string{}, c.Args...), c.Tools...), c.Env...)
 	if err := j.may(append(names, c.Inputs...)...); err != nil {
@@ -28,7 +28,7 @@ func (j *Job) Run(ctx context.Context, c processor.Command) (processor.Result, e
 	return res, err
 }
 
-// running is a program that a job has not waited for when it ends.
+// running is a program that the job did not wait for.
 type running struct {
 	end  func()
 	done sync.WaitGroup
@@ -40,7 +40,7 @@ func (r *running) Close() error {
 	return nil
 }
 
-// measured is a job that runs programs, and does work of its own besides: it needs memory for both.
+// measured is a job that runs programs and also does work of its own: it needs memory for both.
 type measured struct{ *Job }
 
 func (j measured) UsedMemory(bytes int64) {

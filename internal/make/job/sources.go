@@ -50,8 +50,8 @@ func (j *Job) Open(path string) (processor.File, error) {
 	return j.stream(path, i, f), nil
 }
 
-// settle waits until no change of an open file can go unseen: one that was written a clock tick ago may be written once more with the same
-// stat, between two looks into it.
+// settle waits until any change of an open file is visible in its stat: a file written within the last clock tick can
+// be written again with the same stat.
 func (j *Job) settle(path string, f *opened) error {
 	for range 10 {
 		wait := f.stat.Settles(f.at)
@@ -71,7 +71,7 @@ func (j *Job) settle(path string, f *opened) error {
 			return j.mayPass(j.unreadable(path, err))
 		}
 		if st == f.stat {
-			return nil // though it may be of a time to come
+			return nil // its time may even be in the future
 		}
 		f.stat = st
 	}
@@ -94,7 +94,7 @@ func (j *Job) ReadFile(path string) ([]byte, error) {
 	return j.readWhole(path, i, f)
 }
 
-// sourceOf is the path of an asset's source if that is named by its UUID, and else the path as it is.
+// sourceOf is the path of an asset's source if the argument is the asset's UUID, else the path itself.
 func (j *Job) sourceOf(path string) string {
 	if _, ok := processor.UUIDOf(path); ok {
 		if a, err := j.Find(path); err == nil {
@@ -112,10 +112,10 @@ func (memFile) Close() error { return nil }
 type opened struct {
 	*os.File
 	stat source.Stat
-	at   time.Time // just before
+	at   time.Time // just before it was opened
 }
 
-// openSource finds and opens a source file. Its absence is recorded.
+// openSource finds and opens a source file. If it is missing, that is recorded.
 func (j *Job) openSource(path string) (source.Index, opened, error) {
 	if err := j.allowed(path); err != nil {
 		return 0, opened{}, err
@@ -138,14 +138,14 @@ func (j *Job) openSource(path string) (source.Index, opened, error) {
 	return i, opened{f, st, now}, nil
 }
 
-// noSource says that the source of a declared asset is not there.
+// noSource is the error for a missing source of a declared asset.
 func (j *Job) noSource() error {
 	at := diag.Pos{File: j.display(j.t.Asset.Path)}
 	return diag.Errorf(diag.SourceMissing, at, "this file does not exist, and the asset %q has it as its source", j.t.Asset.ID).
 		WithHint("put the file there, or correct source in [[assets]]")
 }
 
-// allowed refuses paths that cannot be below the source roots, and all once the job is over.
+// allowed returns an error for paths that cannot be below the source roots, and for all paths once the job is over.
 func (j *Job) allowed(path string) error {
 	if err := j.may(path); err != nil {
 		return err
@@ -211,13 +211,13 @@ func readAll(f opened) ([]byte, source.Stat, error) {
 	return data[:n], after, err
 }
 
-// changed says that a file did not keep still while it was read. What was read is worth nothing.
+// changed is the error for a file that changed while it was read. What was read does not count.
 func (j *Job) changed(path string) error {
 	j.run.Tear(SawFile, path)
 	return j.torn(&engine.Observation{Kind: SawFile, Subject: path})
 }
 
-// torn says, of a run that saw two values of one subject, that this one changed.
+// torn is the error of a run that saw two values of one subject.
 func (j *Job) torn(o *engine.Observation) error {
 	hint := "build again when the program that writes it is done"
 	switch o.Kind {
@@ -230,7 +230,7 @@ func (j *Job) torn(o *engine.Observation) error {
 		strings.ReplaceAll(o.Subject, "\x00", " ")).WithHint("build again when it keeps still")
 }
 
-// saw records the content of a file that was read without a change. The hash is made only if the table does not know it.
+// saw records the content of a file that did not change while it was read. hash is called only if the table does not know the hash.
 func (j *Job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
 	j.run.See(SawFile, path, j.know(i, f, hash))
 }
@@ -242,7 +242,7 @@ func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 	}
 	h := hash()
 	if !known.Hash.IsZero() && known.Hash != h {
-		// Others may have seen the old content: the next build must look at all traces.
+		// Other jobs may have seen the old content: the next build must check all traces.
 		_, path := j.w.Table.PathOf(i)
 		shown := j.display(path)
 		j.w.mu.Lock()
@@ -253,7 +253,7 @@ func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 	return h
 }
 
-// stream is an open file that is too large for memory. It is hashed as it is read, or, when not read from start to end, at the end.
+// stream is an open file that is too large for memory. It is hashed while it is read from start to end, or else when it is closed.
 type stream struct {
 	opened
 	j    *Job
@@ -262,7 +262,7 @@ type stream struct {
 	set  func(digest.Hash)
 
 	mu   sync.Mutex
-	hash *digest.Hasher // nil: not read in order
+	hash *digest.Hasher // nil: it is not read in order
 	read int64
 	done bool
 }
@@ -276,7 +276,7 @@ func (j *Job) stream(path string, i source.Index, f opened) *stream {
 	return s
 }
 
-// closeAtEnd closes a file when the job ends, which may be now.
+// closeAtEnd closes a file when the job ends, or now if it has ended.
 func (j *Job) closeAtEnd(f io.Closer) {
 	j.mu.Lock()
 	ended := j.ended
@@ -313,12 +313,12 @@ func (s *stream) Seek(offset int64, whence int) (int64, error) {
 	return s.File.Seek(offset, whence)
 }
 
-// WriteTo hides os.File's, which would go past Read.
+// WriteTo hides the method of os.File, which would bypass Read.
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(w, struct{ io.Reader }{s}, make([]byte, 256<<10))
 }
 
-// Close records the content, and fails if it changed meanwhile.
+// Close records the content, and fails if it has changed since it was opened.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

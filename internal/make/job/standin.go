@@ -13,9 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// StandIn runs a processor on a placeholder. It returns nil if there is none, and if the run makes no
-// products. The processor should be Kiln's own or a team's: one of the project's own is a program whose world
-// is more than one file.
+// StandIn runs a processor on a placeholder. It returns nil if there is no placeholder, or if the run makes no products. The processor must
+// be built in or a team's Go code: an external program needs more than one file.
 func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	a := t.Asset
 	content := placeholder(t)
@@ -34,7 +33,7 @@ func (w *World) StandIn(ctx context.Context, t *Task) []engine.Product {
 	return slices.DeleteFunc(products, func(p engine.Product) bool { return p.File == "" })
 }
 
-// placeholder is the file that stands for a task's source: the processor's own, or that of the list of kinds.
+// placeholder is the file that replaces a task's source: the processor's own, or the one for its kind of file.
 func placeholder(t *Task) []byte {
 	if p, ok := t.Proc.Processor.(processor.Placeholder); ok {
 		if content := p.Placeholder(t.Asset.Path); content != nil {
@@ -45,21 +44,21 @@ func placeholder(t *Task) []byte {
 	return content
 }
 
-// standIn is a job whose world is one file, a placeholder. What it observes is not recorded: it is made again
-// by each build that needs it.
+// standIn is a job whose world is a single file, a placeholder. Its observations are not recorded: it runs
+// again in each build that needs it.
 type standIn struct {
 	*Job
 	ctx     context.Context
 	content []byte
 }
 
-// StandsIn is not part of processor.Job: a processor whose work takes a program looks for it, since here there are none.
+// StandsIn is not part of processor.Job. A processor that runs programs checks for it, because a placeholder's job has no programs.
 func (*standIn) StandsIn() {}
 
 func (j *standIn) process() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%v", v) // it has failed; how does not matter
+			err = fmt.Errorf("%v", v) // it has failed; the details do not matter
 		}
 	}()
 	return j.t.Proc.Process(j.ctx, j)
@@ -91,7 +90,7 @@ func (j *standIn) Run(_ context.Context, c processor.Command) (processor.Result,
 }
 func (j *standIn) Env(string) (string, bool)            { return "", false }
 func (j *standIn) Warn(processor.Problem)               {}
-func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small, and made one by one
+func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small and made one at a time
 func (j *standIn) UsedMemory(int64)                     {}
 func (j *standIn) ToPack() ([]processor.Product, error) { return nil, nil }
 func (j *standIn) Drafts() bool                         { return false }

@@ -13,9 +13,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What jobs are asked for by.
+// The tasks of a build, and the subjects that mean them.
 
-// Task is one job: an asset, a platform, a processor with settings; or a part of it.
+// Task is one job (an asset, a platform, a processor with settings), or a part of one.
 type Task struct {
 	engine.Task
 	Asset    *asset.Asset
@@ -30,13 +30,13 @@ type Task struct {
 
 func TaskOf(r *engine.Result) *Task { return r.Task.World.(*Task) }
 
-// Decided reports whether this build knows the outcome of a task: it was asked for, and not stopped.
+// Decided reports whether this build knows the result of a task: something asked for it, and it was not stopped.
 func (t *Task) Decided() bool { return t.Result != nil && t.Result.Trace != nil }
 
-// ID is a job with all its parts.
+// ID identifies a job with all its parts.
 type ID struct {
 	asset *asset.Asset
-	on    *asset.Resolved // which assets may share
+	on    *asset.Resolved // may be shared by assets
 }
 
 type partID struct {
@@ -47,12 +47,12 @@ type partID struct {
 // Request reports whether this is a request.
 func (id ID) Request() bool { return id.asset != nil && task.IsRequest(id.asset.ID) }
 
-// Asset is whose job it is.
+// Asset is the asset of the job.
 func (id ID) Asset() *asset.Asset { return id.asset }
 
 func (t *Task) ID() ID { return ID{t.Asset, t.On} }
 
-// Find finds the asset that a name means, as asset.Table's Find.
+// Find returns the asset that a name means, like Find of asset.Table.
 func (w *World) Find(name string) *asset.Asset {
 	if task.IsRequest(name) {
 		return w.requested(name)
@@ -69,8 +69,8 @@ func (w *World) Find(name string) *asset.Asset {
 	return a
 }
 
-// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request of which the
-// bytes are lost is not there, so that the task that asks for it runs, and provides them.
+// Resolve finds the task for a subject. The engine calls it for one subject at a time. A request whose bytes
+// are lost is not found, so that the task that asks for it runs and stores them again.
 func (w *World) Resolve(s string) *engine.Task {
 	if t := w.TaskFor(s); t != nil && w.bytesThere(t) {
 		return &t.Task
@@ -93,7 +93,7 @@ func (w *World) TaskFor(text string) *Task {
 	return nil
 }
 
-// Task is an asset's job, or a part of it; nil if its processor makes no parts.
+// Task returns an asset's job, or a part of it; nil if its processor makes no parts.
 func (w *World) Task(a *asset.Asset, on *asset.Resolved, part string) *Task {
 	id := partID{ID{a, on}, part}
 	t := w.jobs[id.of]
@@ -144,7 +144,7 @@ func (w *World) ByKey(k engine.Key) *Task { return w.byKey.Get(digest.Hash(k)) }
 // Subject is what a task is asked for by.
 func (t *Task) Subject() string { return t.subjectOf(t.Part) }
 
-// subjectOf is what a part of the same job is asked for by.
+// subjectOf is the subject of a part of the same job.
 func (t *Task) subjectOf(part string) string {
 	s := task.Subject{Platform: t.Platform, Asset: t.Asset.ID, Part: part, Processor: t.On.Processor}
 	if part == "" && t.On == &t.Asset.On(t.Platform)[0] {
@@ -153,7 +153,7 @@ func (t *Task) subjectOf(part string) string {
 	return s.String()
 }
 
-// Among is the processor's name if the asset has several on the platform, else "".
+// Among is the processor's name if the asset has several processors on the platform, else "".
 func (t *Task) Among() string {
 	if len(t.Asset.On(t.Platform)) > 1 {
 		return t.On.Processor
@@ -161,27 +161,26 @@ func (t *Task) Among() string {
 	return ""
 }
 
-// OfSameJob reports whether a subject is a part of the job that a task is of.
+// OfSameJob reports whether a subject means a part of the task's job.
 func (t *Task) OfSameJob(s task.Subject) bool {
 	return s.Part != "" && s.Asset == t.Asset.ID && (s.Processor == t.On.Processor || s.Processor == "")
 }
 
-// Installed is a processor as this project has it.
+// Installed is a processor of this project.
 type Installed struct {
 	processor.Processor
 	Info        processor.Info
 	Fingerprint digest.Hash
-	Code        fingerprint.Way // of a team's: what stands for its code
+	Code        fingerprint.Way // of a team's processor: how its code is fingerprinted
 }
 
-// defaultJobMemory is what a job is expected to need if nothing else is known, in bytes; the contract of a
-// processor says so.
+// defaultJobMemory is the expected memory of a job if nothing else is known, in bytes; the contract of a processor documents it.
 const defaultJobMemory = 64 << 20
 
-// Preimage is what a job's key is made of.
+// Preimage contains everything that a job's key is made of.
 func (t *Task) Preimage() *digest.Builder { return t.preimageOn(t.Platform) }
 
-// preimageOn is the preimage with the name of a platform in place of the task's own.
+// preimageOn is the preimage with another platform's name.
 func (t *Task) preimageOn(platform string) *digest.Builder {
 	b := digest.Build("job")
 	if t.Asset.Collides != "" {
@@ -209,7 +208,7 @@ func (t *Task) preimageOn(platform string) *digest.Builder {
 		Str("path", t.Asset.Path).Str("platform", platform).Str("settings", string(t.On.Canonical))
 }
 
-// RequestsIn are the requests that a task made.
+// RequestsIn are the requests that a task made in a trace.
 func (w *World) RequestsIn(tr *engine.Trace) []*Task {
 	var list []*Task
 	for i := range tr.Observations {
@@ -227,12 +226,12 @@ func (w *World) RequestsIn(tr *engine.Trace) []*Task {
 	return list
 }
 
-// PartsIn are the parts of its own job that a task asked for.
+// PartsIn are the parts of its own job that a task asked for in a trace.
 func (w *World) PartsIn(t *Task, tr *engine.Trace) []*Task {
 	var parts []*Task
 	for i := range tr.Observations {
 		if o := &tr.Observations[i]; o.Kind == engine.Outline {
-			// The part of another asset, which it asks for by its id, is not among them.
+			// Parts of other assets, asked for by id, are not among them.
 			if s := task.ParseSubject(o.Subject); t.OfSameJob(s) {
 				if p := w.Task(t.Asset, t.On, s.Part); p != nil {
 					parts = append(parts, p)
@@ -243,7 +242,7 @@ func (w *World) PartsIn(t *Task, tr *engine.Trace) []*Task {
 	return parts
 }
 
-// ContentsSeen are the contents of parts of its own job that a task looked at.
+// ContentsSeen are the contents of parts of its own job that a task read.
 func (w *World) ContentsSeen(t *Task, tr *engine.Trace) iter.Seq2[*engine.Observation, *Task] {
 	return func(yield func(*engine.Observation, *Task) bool) {
 		for i := range tr.Observations {

@@ -17,18 +17,18 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// The programs, folders and whatever else outside of the source roots that jobs look at by name.
+// Programs, folders and other things outside of the source roots that jobs use by name.
 
-// Tool is an external program as found by name.
+// Tool is an external program, found by name.
 type Tool struct {
-	Path  string      // "" if there is none
-	seen  source.Stat // as it was when it was looked at in this build
-	Stat  source.Stat // the same if it is sure to change with the content; else zero
+	Path  string      // "" if it was not found
+	seen  source.Stat // when it was found in this build
+	Stat  source.Stat // equal to seen if it surely changes with the content; else zero
 	Hash  digest.Hash
-	Found bool // in this build, not only in the one before
+	Found bool // found in this build, not only in an earlier one
 }
 
-// tool finds a program and hashes it. Once a build, unless it changes meanwhile: then a job that comes later has seen another one.
+// tool finds a program and hashes it, once a build. If the program changes meanwhile, later jobs get the new one.
 func (w *World) tool(name string) *Tool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,14 +56,14 @@ func (w *World) tool(name string) *Tool {
 		}
 	}
 	if old != nil && old.Found && old.Hash != t.Hash {
-		w.unsettled(name) // others may have seen the old one: the next build must look at all traces
+		w.unsettled(name) // other jobs may have seen the old one: the next build must check all traces
 	}
 	w.Tools[name] = t
 	return t
 }
 
-// same reports whether a program is as it was when it was looked at in this build. That one turns up on PATH
-// meanwhile is for the next build.
+// same reports whether a program is unchanged since it was found in this build. If it was missing and
+// appears on PATH meanwhile, the next build uses it.
 func (t *Tool) same(dir, name string) bool {
 	if t.Path == "" {
 		return !strings.Contains(name, "/") || FindTool(dir, nil, name) == "" && Refused(dir, name) == t.Hash
@@ -72,8 +72,7 @@ func (t *Tool) same(dir, name string) bool {
 	return err == nil && st == t.seen
 }
 
-// StatTool returns what is compared to see that a program, or another file that jobs name like one, has
-// changed.
+// StatTool returns the stat by which a change of a program is noticed, or of another file that jobs name like a program.
 func StatTool(path string) (source.Stat, error) {
 	if file, _, ok := command.CachedLibrary(path); ok {
 		path = file
@@ -82,8 +81,8 @@ func StatTool(path string) (source.Stat, error) {
 	return st, err
 }
 
-// sameTool reports whether a program is what it was when it was found. If not, it is looked for again, and so
-// by the next build: what was run, and what was taken for good, may have seen either.
+// sameTool reports whether a program is unchanged since it was found. If not, this build and the next one
+// look it up again, because jobs may have run either version.
 func (w *World) sameTool(name string, t *Tool) bool {
 	same := false
 	if strings.HasSuffix(t.Path, "/") { // its own times change with each name that comes and goes, also while nobody looks
@@ -103,8 +102,8 @@ func (w *World) sameTool(name string, t *Tool) bool {
 	return same
 }
 
-// relinked reports whether no more than the change time of a program is another, as when a further name is
-// linked to it, and its content is not.
+// relinked reports whether only the change time of a program differs, for example because another name was
+// linked to it, and the content is the same.
 func (w *World) relinked(t *Tool) bool {
 	if t.Path == "" {
 		return false
@@ -147,12 +146,12 @@ func HashTool(path string, hidden []string) (digest.Hash, error) {
 	return b.Sum(), err
 }
 
-// InProject begins the name of what a program read in the project's folder, or in a source root elsewhere; the path from the project's
-// folder follows.
+// InProject is the prefix for what a program read in the project's folder or in a source root elsewhere; the path from
+// the project's folder follows.
 const InProject = "{project}/"
 
-// inProject names a file, or a folder with a slash at the end, that is given by its absolute path: by its path from the project's folder
-// if it is in there or in a source root, so that a project can be copied, or moved, with what Kiln remembers.
+// inProject converts the absolute path of a file, or of a folder with a slash at the end, to its path from the
+// project's folder if it is there or in a source root. So a project can be copied or moved together with Kiln's state.
 func (w *World) inProject(name string) string {
 	if !filepath.IsAbs(name) {
 		return name
@@ -210,7 +209,7 @@ func FindTool(dir string, named map[string]string, name string) string {
 			return p
 		}
 		if st, err := os.Stat(p); err == nil && filepath.IsAbs(name) && (st.IsDir() || !strings.HasSuffix(name, "/")) {
-			return name // a traced program read it: a library, a font, the names in a folder, or asked whether there is one
+			return name // a traced program read it (a library, a font, the names in a folder) or asked whether it exists
 		}
 		return ""
 	}
@@ -251,7 +250,7 @@ func valueHash(value string, ok bool) digest.Hash {
 	return digest.Build("env").Str("value", value).Sum()
 }
 
-// KnowTools makes known which programs were found in the build before.
+// KnowTools sets the programs that the build before found.
 func (w *World) KnowTools(tools []state.Tool) {
 	for _, in := range tools {
 		w.Tools[in.Name] = &Tool{Path: in.Path, Stat: in.Stat, Hash: in.Hash}

@@ -9,12 +9,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// What does not depend on the platform runs once. Tasks that are the same but for their platforms, with the
-// same settings, are twins. A run that did not ask for its platform would have done the same on another one,
-// as long as what it observed is the same there: so its trace, with the other platform in place of its own,
-// is compared with the world like any other.
+// Work that does not depend on the platform runs once. Tasks with the same settings that differ only by platform are twins. A run that did
+// not ask for its platform would have done the same on another one, if what it observed is the same there. So its trace, with the other
+// platform's name, is compared with the world like any other.
 
-// Twins are the tasks that are the same as one but for the platform, in the order of the platforms; nil if there are none.
+// Twins are the tasks that equal one except for the platform, in the order of the platforms; nil if there are none.
 func (w *World) Twins(et *engine.Task) []*engine.Task {
 	if len(w.platforms) < 2 {
 		return nil
@@ -24,7 +23,7 @@ func (w *World) Twins(et *engine.Task) []*engine.Task {
 	for i := range t.Asset.Resolved {
 		on := &t.Asset.Resolved[i]
 		if on.Processor != t.On.Processor || !bytes.Equal(on.Canonical, t.On.Canonical) {
-			continue // this alone would be seen by what follows, which costs more
+			continue // only the following code would find this out, which costs more
 		}
 		if twin := w.Task(t.Asset, on, t.Part); twin != nil && twin.preimageOn("").Sum() == t.preimageOn("").Sum() {
 			all = append(all, &twin.Task)
@@ -36,8 +35,8 @@ func (w *World) Twins(et *engine.Task) []*engine.Task {
 	return all
 }
 
-// Translate makes a trace on one platform that of its twin on another; nil if what it observed has no
-// counterpart there. Its ID is that of no trace yet.
+// Translate makes a trace on one platform that of its twin on another; nil if an observation has no
+// counterpart there. The result has the ID of no trace yet.
 func (w *World) Translate(tr *engine.Trace, from, to *engine.Task) *engine.Trace {
 	was, now := from.World.(*Task).Platform, to.World.(*Task).Platform
 	own := *tr
@@ -56,7 +55,7 @@ func (w *World) Translate(tr *engine.Trace, from, to *engine.Task) *engine.Trace
 			o.Subject = now
 		case SawAsset:
 			if a := w.Find(o.Subject); a != nil && !sameProcessors(a, was, now) {
-				return nil // which of them there are is recorded for all platforms together
+				return nil // the list of them is recorded for all platforms together
 			}
 		}
 	}

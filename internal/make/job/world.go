@@ -1,9 +1,9 @@
-// Package job is what a processor sees of the world: its Job, with which it reads source files and other assets' products and writes its
-// own, and the world that answers, out of one scan of the source files. Every look is recorded, so that the engine knows what a result
-// holds by.
+// Package job implements what a processor sees of the world: a Job, with which it reads source files and other assets'
+// products and writes its own, and the World that answers, from one scan of the source files. All access is recorded,
+// so that the engine knows on what a result depends.
 //
-// The engine asks a World how things are (Observe), which task a name means (Resolve), and to run it (Task.Run). A build makes a World,
-// has the engine bring tasks up to date, and asks it then what became of them.
+// The engine asks a World for current values (Observe), for the task that a name means (Resolve), and to run it
+// (Task.Run). A build makes a World, has the engine bring tasks up to date, and then reads their results from it.
 package job
 
 import (
@@ -39,39 +39,39 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What a job may look at, besides other assets' products. The numbers are in the trace log.
+// What a job may observe, besides other assets' products. The numbers are in the trace log.
 const (
-	SawFile      = engine.FirstLeaf + iota // content; no value if it is missing
-	SawExists                              // whether a file is there
-	SawGlob                                // the names that match
+	SawFile      = engine.FirstLeaf + iota // content of a source file; no value if it is missing
+	SawExists                              // whether a source file exists
+	SawGlob                                // the names that a glob matches
 	SawAsset                               // whether an asset exists, and its UUID
 	SawTool                                // content of an external program
 	SawEnv                                 // value of an environment variable
-	SawPackers                             // which assets ask to have images packed
+	SawPackers                             // the assets that ask to have images packed
 	SawRoots                               // the list of source roots
 	SawNamed                               // settings that rules give to a request by its name; no value if there are none
-	SawAssets                              // which assets a pattern means on a platform
+	SawAssets                              // the assets that a pattern means on a platform
 	SawSettings                            // settings that a processor of another asset has
 	SawCatalogue                           // which assets a pattern means on a platform, and what their processors and settings are
 	SawListed                              // the same, and their metadata
 )
 
-// World answers the engine's questions out of one scan of the source files, and runs jobs.
+// World answers the engine's questions from one scan of the source files, and runs jobs.
 type World struct {
 	Table      *source.Table
-	prefixes   []string          // by root: what stands before a displayed path
+	prefixes   []string          // by root: prefix of displayed paths
 	namedRoots map[string]string // see Setting.NamedRoots
-	Assets     *asset.Table      // all, or nil if only single ones are looked for, with finder
+	Assets     *asset.Table      // all assets, or nil if single ones are looked up with Finder
 	Finder     *asset.Finder     // else nil
 	procs      map[string]*Installed
 	Blobs      *cas.Store
-	dir        string   // of the project
+	dir        string   // the project folder
 	outputDir  string   // absolute
-	hidden     []string // folders of Kiln's own, absolute: no list of names has them
+	hidden     []string // Kiln's own folders, absolute: listings leave them out
 	Scratch    string   // folder for the jobs' scratch folders
 	Kept       string   // folder for copies of the folders of commands that fail; "": they are not kept
-	Mark       string   // exists unless Kiln's state is removed while jobs run; "": jobs do not run
-	stamp      string   // what these begin with, something else each build: a program that outlived a kiln which was killed may still write into its own
+	Mark       string   // a file that exists unless Kiln's state is deleted while jobs run; "": jobs do not run
+	stamp      string   // prefix of scratch folders, different in each build: a program of a killed kiln may still write into its own
 	jobs       map[ID]*Task
 	parts      map[partID]*Task
 	byKey      *digest.Index[Task]
@@ -79,57 +79,57 @@ type World struct {
 	platforms  []string
 	programs   *command.Programs
 	settings   func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
-	All        []*Task         // by asset, then platform; parts are not among them
+	All        []*Task         // by asset, then platform; without parts
 	Packs      map[string]bool // by platform: whether products go into parcels
 	Reporter   Reporter
-	Away       Away                 // other machines; nil: there are none
-	Done       func(*engine.Result) // called for runs that ended, once their products are in place; may be nil
+	Away       Away                 // nil: there are no other machines
+	Done       func(*engine.Result) // called after a run, when its products are in place; may be nil
 
 	Paths func() []string     // all visible source paths, sorted
-	Names func() *asset.Table // all assets, whatever it costs
+	Names func() *asset.Table // all assets, at any cost
 
-	mu        sync.Mutex // all below
+	mu        sync.Mutex // guards all fields below
 	globs     map[string]digest.Hash
-	meanings  map[string][]*asset.Asset // of patterns of assets
+	meanings  map[string][]*asset.Asset // assets by pattern
 	Tools     map[string]*Tool
 	Vars      map[string]digest.Hash
-	Outputs   map[string]state.Output    // files in the output tree that are as they should be; see output
-	Before    *state.Outputs             // where to look for those that are not in outputs; may be nil
-	Edited    map[string]source.Presence // those that are not, or no longer are
-	Changed   string                     // what changed between two looks at it in this build, for display; the first by name
-	Spoilt    map[digest.Hash]bool       // contents of which the blobs were damaged
-	Lost      bool                       // contents of a product that a job needs are lost, or damaged
-	Leftovers bool                       // an output could not be put in place: what was to become it may lie beside
+	Outputs   map[string]state.Output    // correct files in the output tree; see output
+	Before    *state.Outputs             // where to look up other outputs; may be nil
+	Edited    map[string]source.Presence // outputs that are wrong, or no longer correct
+	Changed   string                     // the first by name of what changed during this build, for display
+	Spoilt    map[digest.Hash]bool       // contents whose blobs were damaged
+	Lost      bool                       // the content of a product that a job needs is lost or damaged
+	Leftovers bool                       // an output could not be put in place: a temporary file may be left beside it
 
 	scratches atomic.Int64
 
-	Named *asset.Named // what rules say of requests
+	Named *asset.Named // settings that rules give to requests
 
 	requestsMu sync.Mutex
-	requests   map[string]*asset.Asset // that stand for requests, by id; nil: there is none such
+	requests   map[string]*asset.Asset // assets that stand for requests, by id; nil: the request is not valid
 }
 
-// Setting is where a world's jobs run.
+// Setting configures a world.
 type Setting struct {
 	Sources    *source.Table
-	Prefixes   []string          // by root: what stands before a displayed path
-	NamedRoots map[string]string // by its prefix: the folder of each source root with a name, absolute
+	Prefixes   []string          // by root: prefix of displayed paths
+	NamedRoots map[string]string // by prefix: the folder of each named source root, absolute
 	Processors map[string]*Installed
 	Blobs      *cas.Store
-	Dir        string          // of the project
+	Dir        string          // the project folder
 	Output     string          // the output folder, absolute
-	Hidden     []string        // folders of Kiln's own, absolute: no list of names has them
+	Hidden     []string        // Kiln's own folders, absolute: listings leave them out
 	Scratch    string          // folder for the jobs' scratch folders
 	Packed     map[string]bool // by platform: whether products go into parcels
 	Platforms  []string
-	Programs   *command.Programs // run what jobs want run
+	Programs   *command.Programs // runs programs for jobs
 
-	// Settings are those of a request to a processor: what its asker gives, as JSON, over what the platform says, and what it depends on by
-	// hand, as asset.ByHand has it as text.
+	// Settings resolves the settings of a request to a processor: those that the requester gives, as JSON, over those
+	// of the platform, and its dependencies by hand, in the form of asset.ByHand.
 	Settings func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
 }
 
-// NewWorld is a world without tasks.
+// NewWorld returns a world without tasks.
 func NewWorld(s Setting) *World {
 	w := &World{
 		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
@@ -146,7 +146,7 @@ func NewWorld(s Setting) *World {
 
 var present = digest.Build("present").Sum()
 
-// Observe returns the current hash of a leaf.
+// Observe returns the current hash of a leaf observation.
 func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	switch kind {
 	case SawFile:
@@ -171,7 +171,7 @@ func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		return h, err
 	case SawAsset:
 		if assetName(subject) != subject {
-			return present, nil // of a kiln that recorded names as they were written: the job has to run once more
+			return present, nil // recorded by an older Kiln, which recorded names as they were written: the job runs once more
 		}
 		return w.assetHash(subject), nil
 	case SawTool:
@@ -201,7 +201,7 @@ func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
 }
 
-// rootsHash is that of the list of source roots, as kiln.toml has it.
+// rootsHash is the hash of the list of source roots in kiln.toml.
 func (w *World) rootsHash() digest.Hash {
 	b := digest.Build("roots")
 	for _, prefix := range w.prefixes {
@@ -210,7 +210,7 @@ func (w *World) rootsHash() digest.Hash {
 	return b.Sum()
 }
 
-// packers are the parts of jobs on a platform that ask to have images packed, and the hash of the list.
+// packers are the parts of jobs on a platform that ask to have images packed, with a hash of the list.
 func (w *World) packers(platform string) ([]task.Subject, digest.Hash) {
 	var parts []task.Subject
 	b := digest.Build("packers")
@@ -229,7 +229,7 @@ func (w *World) packers(platform string) ([]task.Subject, digest.Hash) {
 	return parts, b.Sum()
 }
 
-// AnyPacks reports whether the project has a processor that packs. Nearly none has.
+// AnyPacks reports whether the project has a processor that packs. Few projects have one.
 func (w *World) AnyPacks() bool {
 	for _, p := range w.procs {
 		if p.Info.Packs {
@@ -239,14 +239,14 @@ func (w *World) AnyPacks() bool {
 	return false
 }
 
-// assetHash is the hash of what jobs can ask about an asset of this name: its UUID, and what else the name
-// does not say, which is little of most assets. It is zero if there is no such asset.
+// assetHash is the hash of everything that jobs can ask about an asset of this name: its UUID, and what
+// the name does not determine, which is little for most assets. It is zero if there is no such asset.
 func (w *World) assetHash(name string) digest.Hash {
 	a := w.Find(name)
 	if a == nil {
 		return digest.Hash{}
 	}
-	named := name == a.ID && !a.Renamed() // and not by another name, or one that is not its path
+	named := name == a.ID && !a.Renamed() // not by another name, or by an id that is not its path
 	several := slices.ContainsFunc(a.Resolved, func(r asset.Resolved) bool { return len(a.On(r.Platform)) > 1 })
 	if named && !several {
 		return digest.Of([]byte(a.UUID))
@@ -260,7 +260,7 @@ func (w *World) assetHash(name string) digest.Hash {
 	return b.Sum()
 }
 
-// glob lists the files that match, and hashes the list.
+// glob lists the files that match, with a hash of the list.
 func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
 	glob, _ := project.SplitPattern(pattern)
 	if !doublestar.ValidatePattern(glob) {
@@ -288,14 +288,14 @@ func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
 	return found, h, nil
 }
 
-// unsettled notes that something changed between two looks at it. w.mu is held.
+// unsettled records that something changed during the build. w.mu is held.
 func (w *World) unsettled(what string) {
 	if w.Changed == "" || what < w.Changed {
 		w.Changed = what
 	}
 }
 
-// env notes a value.
+// env remembers a value.
 func (w *World) env(name string, h digest.Hash) digest.Hash {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -306,8 +306,8 @@ func (w *World) env(name string, h digest.Hash) digest.Hash {
 	return h
 }
 
-// Available reports whether the products of a trace are in place, or can be put there. Of those that parcels
-// are packed of the blobs have to be there, too: one that was lost is made again of the output.
+// Available reports whether the products of a trace are in place, or can be put there. Products that go into
+// parcels also need their blobs; a lost blob is made again from the output.
 func (w *World) Available(t *engine.Trace) (string, bool) {
 	var wanted []*engine.Product
 	var placed []bool
@@ -322,7 +322,7 @@ func (w *World) Available(t *engine.Trace) (string, bool) {
 			wanted, placed, hashes = append(wanted, p), append(placed, ok), append(hashes, p.Hash)
 		}
 	}
-	has, err := w.Blobs.Has(context.Background(), hashes) // which are on this machine
+	has, err := w.Blobs.Has(context.Background(), hashes) // blobs on this machine
 	for i, p := range wanted {
 		if (err != nil || !has[i]) && !(placed[i] && w.restore(p.Hash, p.File)) {
 			return cmp.Or(p.File, p.Name), false
@@ -331,7 +331,7 @@ func (w *World) Available(t *engine.Trace) (string, bool) {
 	return "", true
 }
 
-// Output is what is known of a file in the output tree that is as it should be. w.mu is held.
+// Output returns a correct file in the output tree. w.mu is held.
 func (w *World) Output(file string) (state.Output, bool) {
 	out, ok := w.Outputs[file]
 	if ok || w.Before == nil || file == "" || w.Edited[file] != source.Same {
@@ -341,7 +341,7 @@ func (w *World) Output(file string) (state.Output, bool) {
 	return out, ok && err == nil
 }
 
-// Forget says that an output is not as it should be. w.mu is held.
+// Forget marks an output as wrong. w.mu is held.
 func (w *World) Forget(file string) {
 	delete(w.Outputs, file)
 	if w.Before != nil {
@@ -366,7 +366,7 @@ func (w *World) Suspended(t *engine.Task, on []*engine.Task, begins bool) {
 func (w *World) Finished(r *engine.Result) {
 	if r.Trace != nil && r.Trace.Outcome == engine.Succeeded {
 		for i := range r.Trace.Products {
-			w.Place(&r.Trace.Products[i]) // what fails is tried again, and reported, at the end
+			w.Place(&r.Trace.Products[i]) // a failure is tried again, and reported, at the end
 		}
 	}
 	if w.Done != nil && r.Trace != nil {
@@ -383,7 +383,7 @@ func (w *World) Finished(r *engine.Result) {
 	w.Reporter.JobFinished(r.Task.Name, failed, took)
 }
 
-// Place makes an output what its product says, if it is not.
+// Place puts a product's content into its output file, unless it is there already.
 func (w *World) Place(p *engine.Product) error {
 	if p.File == "" {
 		return nil // hidden
@@ -415,8 +415,8 @@ func (w *World) Place(p *engine.Product) error {
 	return nil
 }
 
-// content has the blob of an asset's product read. If that is lost, or damaged, it is made of the output; if both are, the product is made
-// again.
+// content calls read for the blob of an asset's product. If the blob is lost or damaged, it is made from the output; if
+// the output is too, the product is made again.
 func (w *World) content(p *engine.Product, of string, read func() error) error {
 	err := read()
 	if err == nil {
@@ -436,7 +436,7 @@ func (w *World) content(p *engine.Product, of string, read func() error) error {
 	return lostProduct(cmp.Or(p.File, w.Display(of)))
 }
 
-// lostProduct says that a product, by its file or its asset's, cannot be read.
+// lostProduct is the message for a product that cannot be read, named by its file or its asset's.
 func lostProduct(file string) *diag.Message {
 	return diag.Errorf(diag.BlobDamaged, diag.Pos{File: file}, "the product was lost or damaged since it was made").
 		WithHint("build again: the job that makes it runs then")
@@ -448,7 +448,7 @@ func (w *World) run(r *engine.Run) (out engine.Output, err error) {
 	j := &Job{w: w, t: t, run: r}
 	defer j.freed()
 	defer func() {
-		j.problems(err) // before the run ends: it looked at what its messages quote
+		j.problems(err) // before the run ends, because messages quote files, which is an observation
 		if cerr := j.close(); err == nil {
 			err = cerr
 		}
@@ -469,7 +469,7 @@ func (w *World) run(r *engine.Run) (out engine.Output, err error) {
 		if err != nil {
 			out.Products = nil
 			if w.Mark != "" {
-				if _, gone := os.Lstat(w.Mark); gone != nil { // with the folder that it worked in: that says nothing of the job
+				if _, gone := os.Lstat(w.Mark); gone != nil { // its folder was deleted too, so the failure says nothing about the job
 					err = AsPassing(err)
 				}
 			}
@@ -486,10 +486,10 @@ func (w *World) run(r *engine.Run) (out engine.Output, err error) {
 	return out, err
 }
 
-// errExit is of a processor that ends its goroutine, as testing.T's FailNow does, in place of returning.
+// errExit is the error of a processor that ends its goroutine instead of returning, as testing.T's FailNow does.
 var errExit = errors.New("the processor ended its goroutine (runtime.Goexit)")
 
-// process calls the processor. What it panics with is its error.
+// process calls the processor, and turns a panic into an error.
 func (w *World) process(t *Task, j *Job) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -532,13 +532,13 @@ func (w *World) process(t *Task, j *Job) (err error) {
 	} else {
 		err = t.Proc.Process(j.run.Context(), j)
 	}
-	if errors.Is(err, diag.ErrMoment) || disk.Passing(err) { // a file in its scratch folder, say
+	if errors.Is(err, diag.ErrMoment) || disk.Passing(err) { // for example a file in its scratch folder
 		return AsPassing(err)
 	}
 	return err
 }
 
-// frames picks the calls out of a stack that lead to the panic, innermost first, without addresses, which differ between runs.
+// frames returns the calls of a stack that lead to the panic, innermost first, without addresses, which differ between runs.
 func frames(stack []byte) []string {
 	lines := strings.Split(string(stack), "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "panic(") })
@@ -547,7 +547,7 @@ func frames(stack []byte) []string {
 		place := strings.TrimSpace(lines[i+1])
 		place, _, _ = strings.Cut(place, " +0x")
 		call := lines[i]
-		if i := strings.LastIndexByte(call, '('); i > 0 { // what follows are addresses, other ones each time
+		if i := strings.LastIndexByte(call, '('); i > 0 { // addresses follow, which differ each time
 			call = call[:i]
 		}
 		if strings.Contains(call, "internal/make/job.(*World)") {
@@ -566,10 +566,10 @@ func AsPassing(err error) error {
 	return fmt.Errorf("%w (%w)", err, engine.ErrPassing)
 }
 
-// Keep is where the traces of jobs are kept: in the log.
+// Keep returns a store that keeps the traces of jobs in the log.
 func (w *World) Keep(traces engine.Store) engine.Store { return keeper{traces, w} }
 
-// keeper keeps traces in the log. A job of which the trace is too large to be kept has failed, and runs again in the next build.
+// keeper keeps traces in the log. A job whose trace is too large has failed, and runs again in the next build.
 type keeper struct {
 	engine.Store
 	w *World
@@ -602,7 +602,7 @@ func (w *World) AddAll(set *asset.Table) {
 	}
 }
 
-// Renamed are the assets to which a rule gives another id.
+// Renamed are the assets whose id a rule sets.
 func (w *World) Renamed() (list []*asset.Asset) {
 	if w.Finder != nil {
 		for _, id := range w.Finder.IDs() {

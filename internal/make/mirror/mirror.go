@@ -27,36 +27,36 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// errEverything says that the database needs all records.
+// errEverything means that the database needs all records.
 var errEverything = errors.New("the database needs all records")
 
-// Mirror writes to the content database what changed since the build that it describes.
+// Mirror writes the changes since the build that the content database describes.
 type Mirror struct {
 	*results.Set
 	Few       *plan.Few       // nil: the build checked everything
 	Prev      *state.Snapshot // nil: there was no build before
 	Before    *plan.Before
-	Hashes    []digest.Hash // of prev's source files, as they were
-	Number    uint64        // of this build
+	Hashes    []digest.Hash // of Prev's source files
+	Number    uint64        // number of this build
 	Started   time.Time
-	Platforms []string // that were asked for; none: all
+	Platforms []string // requested ones; none: all
 	Shipment  *parcels.Shipment
 	Notices   *notices.Notices
-	Said      diag.List         // what is to be recorded that is not of jobs
-	Summary   contentdb.Summary // but for what is said
-	Quiet     bool              // why the database starts again is known already
+	Said      diag.List         // messages to record that are not from jobs
+	Summary   contentdb.Summary // without counts of messages
+	Quiet     bool              // the reason why the database starts again was reported already
 }
 
-// Tell writes the changes. It sets h.Mirrored if the database now describes this build; otherwise a warning
-// says why not, and the next build writes everything. It returns false if the database needs more than a
-// build of few tasks knows.
+// Tell writes the changes. It sets h.Mirrored if the database now describes this build. Otherwise it
+// returns a warning with the reason, and the next build writes everything. ok is false if the database
+// needs more than a build of few tasks knows.
 func (s *Mirror) Tell(h *state.Head) (warnings diag.List, ok bool) {
 	diagnostics := s.Summary.Diagnostics
 	warnings, err := s.update(h)
 	if s.Few != nil {
 		return warnings, err == nil
 	}
-	if errors.Is(err, contentdb.ErrDamaged) { // it has been set aside
+	if errors.Is(err, contentdb.ErrDamaged) { // it has been renamed
 		h.Mirrored, s.Summary.Diagnostics = 0, diagnostics
 		var more diag.List
 		more, err = s.update(h)
@@ -81,7 +81,7 @@ func (s *Mirror) update(h *state.Head) (warnings diag.List, err error) {
 	if opened.Reason != "" && s.Few != nil {
 		return nil, errEverything
 	}
-	if opened.Reason != "" && !s.Quiet { // which was reported already
+	if opened.Reason != "" && !s.Quiet { // it was reported already
 		warnings = append(warnings, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
 	gone, err := s.goneAssets(db)
@@ -126,9 +126,9 @@ func (s *Mirror) update(h *state.Head) (warnings diag.List, err error) {
 	return warnings, err
 }
 
-// mostlyOthers reports whether so many assets came, went or were built that all records are written faster
-// than those that differ. Of a folder of 100,000 files that got another name, to delete takes 30 µs an asset
-// and to put 50 µs, to write one of all 20 µs.
+// mostlyOthers reports whether so many assets were added, removed or built that writing all records is
+// faster than writing those that differ. When a folder of 100,000 files was renamed, deleting took 30 µs an
+// asset and adding 50 µs; writing one of all records takes 20 µs.
 func (s *Mirror) mostlyOthers(gone int) bool {
 	if s.Few != nil {
 		return false
@@ -138,7 +138,8 @@ func (s *Mirror) mostlyOthers(gone int) bool {
 	return changes > worth && changes > len(s.W.Assets.Assets)/2
 }
 
-// mirrorStart is the first record for the database; after is the build that it describes so far.
+// mirrorStart is the first record for the database; after is the number of the build that it
+// describes.
 func (s *Mirror) mirrorStart(after uint64) contentdb.Start {
 	start := contentdb.Start{
 		Number: int64(s.Number), Started: s.Started, After: int64(after), Project: s.P.Name, Output: s.P.Output,
@@ -150,20 +151,20 @@ func (s *Mirror) mirrorStart(after uint64) contentdb.Start {
 	return start
 }
 
-// tasksGone reports whether tasks that the database may have no longer exist.
+// tasksGone reports whether the database may have tasks that no longer exist.
 func (s *Mirror) tasksGone() bool {
 	return s.Prev != nil && (!s.Prev.Whole || slices.ContainsFunc(s.Before.Tasks, s.isGone))
 }
 
-// isGone reports whether a task of the build before is a job that no longer exists, or has another place
-// among the jobs of its asset.
+// isGone reports whether a task of the build before is a job that no longer exists, or has another
+// position among the jobs of its asset.
 func (s *Mirror) isGone(ts state.TaskState) bool {
 	t := s.W.ByKey(ts.Key)
 	of := task.ParseSubject(ts.Subject)
 	return of.Part == "" && !task.IsRequest(of.Asset) && (t == nil || t.Subject() != ts.Subject)
 }
 
-// goneAssets are those that the database knows and the project no longer has.
+// goneAssets returns the assets in the database that the project no longer has.
 func (s *Mirror) goneAssets(db *contentdb.DB) (ids []string, err error) {
 	if s.Few != nil {
 		for _, x := range s.Few.Leaving() {
@@ -181,8 +182,8 @@ func (s *Mirror) goneAssets(db *contentdb.DB) (ids []string, err error) {
 	return slices.DeleteFunc(ids, func(id string) bool { return s.W.Assets.ByID(id) != nil }), err
 }
 
-// fewerJobs returns the assets, by id, that may still have jobs in the database which no longer exist. A
-// build of one platform leaves those of the others where they are, and no snapshot lists them afterwards.
+// fewerJobs returns the assets, by id, that may still have removed jobs in the database. A build of one
+// platform does not delete those of other platforms, and later snapshots do not list them.
 func (s *Mirror) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	fewer := map[string]bool{}
 	if s.Prev == nil {
@@ -213,8 +214,8 @@ func (s *Mirror) fewerJobs(db *contentdb.DB) (map[string]bool, error) {
 	return fewer, err
 }
 
-// changedFiles are the records of the source files that are not as they were, or of all. Of a path that several roots have, the last root's
-// file counts.
+// changedFiles returns the records of changed source files, or of all. If several roots have a path, the file of the
+// last root counts.
 func (s *Mirror) changedFiles(everything bool) (files []contentdb.File) {
 	if s.Few != nil {
 		return s.fewFiles()
@@ -252,7 +253,7 @@ func (s *Mirror) changedFiles(everything bool) (files []contentdb.File) {
 	return files
 }
 
-// fewFiles are the records of the source files that are not as they were, those included that a job found to be so by chance.
+// fewFiles returns the records of changed source files, including changes that jobs noticed.
 func (s *Mirror) fewFiles() []contentdb.File {
 	t := s.W.Table
 	paths := s.Few.Paths()
@@ -273,13 +274,13 @@ func (s *Mirror) fewFiles() []contentdb.File {
 	return files
 }
 
-// mirrorAssets hands in the assets with a job whose trace is another than in the build that the database knows of.
+// mirrorAssets writes the assets with a job whose trace has changed since the build that the database describes.
 func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	before, held := plan.TasksOf(s.Prev), s.HeldByIgnore()
 	other := func(t *job.Task) bool {
 		tr := s.TraceOf(t)
 		if t.Decided() && results.Speaks(tr) {
-			return true // its messages may be others although the trace is the same
+			return true // its messages may differ although the trace is the same
 		}
 		was, known := before.Held(t.Key)
 		return tr != nil && (tr.ID == 0 || !known || was != tr.ID || t.Decided() && t.Part == "" && held[t.Subject()] != before.Ignores(t.Key))
@@ -314,10 +315,11 @@ func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	}
 }
 
-// mirrorMeta hands in what rules say of assets, if rules may say something else now: nothing else may have changed of an asset.
+// mirrorMeta writes the metadata of assets if rules may have changed it: everything else about an asset may be
+// unchanged.
 func (s *Mirror) mirrorMeta(b *contentdb.Build) {
 	if b.Everything() || s.Few != nil && !s.Few.ByKeys {
-		return // what differs came with the assets
+		return // changed assets were written with it
 	}
 	all := map[string][]contentdb.Meta{}
 	for i := range s.W.Assets.Assets {
@@ -337,8 +339,8 @@ func metaRecords(a *asset.Asset) (list []contentdb.Meta) {
 	return list
 }
 
-// spokeBefore are the assets that had something to say before a build of few tasks, if that may be something else now: what a name that
-// nobody has was meant for depends on the names that there are, and a file may be in another root.
+// spokeBefore returns the assets that had messages before a build of few tasks, if the messages may differ now: the
+// suggestion for an unknown name depends on existing names, and a file may have moved to another root.
 func (s *Mirror) spokeBefore() (list []*asset.Asset) {
 	if len(s.Few.Added)+len(s.Few.Removed) == 0 && len(s.P.Roots) < 2 && !s.Few.ByKeys {
 		return nil
@@ -361,7 +363,7 @@ func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bo
 	}
 	for i := range a.Resolved {
 		if !everything && len(s.Platforms) > 0 && !slices.Contains(s.Platforms, a.Resolved[i].Platform) {
-			continue // its records stay as they are
+			continue // its records do not change
 		}
 		t := s.W.Task(a, &a.Resolved[i], "")
 		tr := s.TraceOf(t)
@@ -379,8 +381,8 @@ func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bo
 	return rec
 }
 
-// addPart adds what a part of a job observed and made to the job's record. It has no trace if only the last
-// good products of the job have that part.
+// addPart adds observations and products of a part to the record of its job. The part has no trace if only
+// the last good products of the job have it.
 func (s *Mirror) addPart(j *contentdb.Job, p *job.Task, tr *engine.Trace) {
 	part := contentdb.Job{Products: s.productRecords(p, tr)}
 	if tr != nil {
@@ -425,7 +427,7 @@ func (s *Mirror) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 			group++
 		}
 		if of := task.ParseSubject(o.Subject); o.Kind < engine.FirstLeaf && (t.OfSameJob(of) || task.IsRequest(of.Asset)) {
-			continue // what it observed is listed here as well
+			continue // its observations are listed here as well
 		}
 		rec.Observations = append(rec.Observations, contentdb.Observation{
 			Group: group, Kind: contentdb.Kind(explain.Kind(*o)), Subject: explain.Subject(*o), Hash: o.Value,
@@ -447,7 +449,7 @@ func (s *Mirror) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 	return rec
 }
 
-// productRecords are the products that stand for a task with this trace, which may be nil.
+// productRecords returns the current products of a task with this trace, which may be nil.
 func (s *Mirror) productRecords(t *job.Task, tr *engine.Trace) []contentdb.Product {
 	products := s.ProductsFor(t, tr)
 	var all []contentdb.Product
@@ -495,7 +497,7 @@ func (s *Mirror) records(m *diag.Message) (list []contentdb.Diagnostic) {
 	return list
 }
 
-// parcelRecords are the parcels for the database.
+// parcelRecords returns the parcels as records for the database.
 func parcelRecords(parcels []ship.Parcel) []contentdb.Parcel {
 	var list []contentdb.Parcel
 	for i := range parcels {

@@ -17,8 +17,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Notices are what is to be said that is not of jobs: of the rules, of source files, and of what is made of products. They stand from
-// build to build until something that they are about changes.
+// Notices are messages that do not come from jobs: about rules, source files, and what is made from products. They are
+// kept from build to build until something that they are about changes.
 type Notices struct {
 	Rules   diag.List            `json:"rules,omitempty"`
 	Folders []source.Remark      `json:"folders,omitempty"` // in the order of the table
@@ -31,20 +31,20 @@ type Notices struct {
 	Held    int                  `json:"held,omitempty"`    // how many assets are held by ignore
 }
 
-// emptyFile is what is said of an asset that has no content.
+// emptyFile is the message about an asset without content.
 type emptyFile struct {
 	Asset string `json:"asset"`
 	Path  string `json:"path"`
 	*diag.Message
 }
 
-// lack is ship.Lack with its message by number.
+// lack is ship.Lack with the number of its message.
 type lack struct {
 	ship.Lack
 	Number int `json:"number"`
 }
 
-// Messages returns all of them, as they are displayed.
+// Messages returns all of them in the order of display.
 func (n *Notices) Messages() diag.List {
 	l := slices.Concat(n.Rules, source.Messages(n.Folders))
 	for _, e := range n.Empty {
@@ -67,11 +67,11 @@ func (n *Notices) Encode() []byte {
 	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed+n.Held == 0 {
 		return nil
 	}
-	b, _ := json.Marshal(n) // strings and numbers
+	b, _ := json.Marshal(n) // it has only strings and numbers
 	return b
 }
 
-// Decode is false if they are damaged.
+// Decode reads the text of Encode. ok is false if it is damaged.
 func Decode(b []byte) (n Notices, ok bool) {
 	if len(b) == 0 {
 		return n, true
@@ -87,7 +87,7 @@ func Decode(b []byte) (n Notices, ok bool) {
 	return n, err == nil
 }
 
-// SetShipped takes in what is said of parcels and constants.
+// SetShipped stores the messages about parcels and constants.
 func (n *Notices) SetShipped(res *ship.Result) {
 	n.Shipped, n.Lacks, n.Left = res.Messages, nil, res.Left
 	for _, l := range res.Lacks {
@@ -95,8 +95,8 @@ func (n *Notices) SetShipped(res *ship.Result) {
 	}
 }
 
-// findEmpty is what is said of an asset if it has no content: most often an export or a copy that was cut short. Names that begin with a
-// dot are meant to be empty (.gitkeep).
+// findEmpty returns the message about an asset without content: most often an interrupted export or copy. Names that
+// begin with a dot are meant to be empty (.gitkeep).
 func findEmpty(p *workspace.Workspace, t *source.Table, a *asset.Asset) (e emptyFile, ok bool) {
 	if a.Folder || strings.HasPrefix(path.Base(a.Path), ".") || a.Allows(&diag.Message{Severity: diag.Warning, Code: diag.EmptyFile}) {
 		return e, false
@@ -110,7 +110,7 @@ func findEmpty(p *workspace.Workspace, t *source.Table, a *asset.Asset) (e empty
 	return emptyFile{a.ID, a.Path, m}, true
 }
 
-// Of returns what is to be said of the rules and of all source files. What was said before of parcels and constants stands.
+// Of returns the notices about the rules and all source files. Those about parcels and constants are kept.
 func Of(p *workspace.Workspace, t *source.Table, set *asset.Table, rules diag.List, before Notices) Notices {
 	n := before
 	n.Rules, n.Folders, n.Empty = append(rules, foreign(p, t, set)...), t.Report(p.Prefixes(), nil, nil), nil
@@ -122,7 +122,7 @@ func Of(p *workspace.Workspace, t *source.Table, set *asset.Table, rules diag.Li
 	return n
 }
 
-// foreign are files of source formats in folders of atlases: an atlas does not read them.
+// foreign warns about files of source formats in folders of atlases, which do not read them.
 func foreign(p *workspace.Workspace, t *source.Table, set *asset.Table) (l diag.List) {
 	var atlases []*asset.Asset
 	for i := range set.Assets {
@@ -148,7 +148,7 @@ func foreign(p *workspace.Workspace, t *source.Table, set *asset.Table) (l diag.
 	return l
 }
 
-// Look says of some files, by path, whether they are empty.
+// Look updates which of some files, given by path, are empty.
 func (n *Notices) Look(p *workspace.Workspace, t *source.Table, paths []string, find func(path string) *asset.Asset) {
 	empty := map[string]emptyFile{}
 	for _, e := range n.Empty {
@@ -171,7 +171,8 @@ func (n *Notices) Look(p *workspace.Workspace, t *source.Table, paths []string, 
 	slices.SortStableFunc(n.Empty, func(a, b emptyFile) int { return strings.Compare(a.Asset, b.Asset) })
 }
 
-// Keep returns the notices of the build before, but for those of files that changed. ok is false if they may differ for rules, too.
+// Keep returns the notices of the build before, without those about changed files. ok is false if those about rules may
+// differ too.
 func Keep(p *workspace.Workspace, prev *state.Snapshot, t *source.Table, changed []string, find func(path string) *asset.Asset) (n Notices, ok bool) {
 	if n, ok = Decode(prev.Notices); !ok {
 		return n, false

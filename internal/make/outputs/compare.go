@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// compareOutputs finds the outputs that are not as the build before left them. Those written since a time, in nanoseconds since 1970,
-// are hashed although they look as they did; 0: none are.
+// Compare finds the outputs that have changed since the build before. Those written after a time, in nanoseconds since
+// 1970, are hashed even if their stat is unchanged; 0: none are.
 func Compare(p *workspace.Workspace, prev *state.Snapshot, since int64, workers int) map[string]source.Presence {
 	o := prev.Outputs
 	pres := source.Compare(p.OutputDir(), o.Folders(), o.Folder, p.Workers(workers))
@@ -25,11 +25,11 @@ func Compare(p *workspace.Workspace, prev *state.Snapshot, since int64, workers 
 	return pres
 }
 
-// lookInto hashes the outputs that are suspect although they look as they did, and adds those that are not what they were.
+// lookInto hashes suspect outputs whose stat is unchanged, and adds those whose content has changed.
 func lookInto(p *workspace.Workspace, prev *state.Snapshot, since int64, workers int, pres map[string]source.Presence) {
 	all, err := prev.Outputs.All()
 	if err != nil {
-		return // if all are needed, the caller reports it
+		return // the caller reports it if all are needed
 	}
 	all = slices.DeleteFunc(all, func(o state.Output) bool {
 		return pres[o.File] != source.Same || o.Hash.IsZero() || max(o.Stat.MTime, o.Stat.CTime) < since
@@ -46,7 +46,7 @@ func lookInto(p *workspace.Workspace, prev *state.Snapshot, since int64, workers
 	}
 }
 
-// sideBySide calls f for each of the numbers below n, with this number of workers.
+// sideBySide calls f for each number below n, with this number of goroutines.
 func sideBySide(workers, n int, f func(int)) {
 	var wg sync.WaitGroup
 	for first := range min(n, workers) {
@@ -59,11 +59,10 @@ func sideBySide(workers, n int, f func(int)) {
 	wg.Wait()
 }
 
-// VerifyBlobs checks the bytes of the blobs that this build needs and that may have changed, all at once:
-// those of outputs that are not as they were, which may be the same file as their blob; those that parcels
-// are packed of; and those of a build that no snapshot records. A damaged one is removed, before a job that
-// makes the same, or a trace that names it, puts it in place again. What this misses is found when a blob is
-// opened.
+// VerifyBlobs hashes, all at once, the blobs that this build needs and that may have changed: those of
+// changed outputs, which may be hard links to their blob; those that parcels are packed from; and those of a
+// build that no snapshot records. A damaged blob is removed, before a job that makes the same content, or a
+// trace that names it, puts it in place again. Other damage is found when a blob is opened.
 func VerifyBlobs(ctx context.Context, s *Tree, pres map[string]source.Presence) {
 	doubts := map[digest.Hash]bool{}
 	for _, o := range s.Before {
@@ -81,5 +80,5 @@ func VerifyBlobs(ctx context.Context, s *Tree, pres map[string]source.Presence) 
 			}
 		}
 	}
-	s.W.Blobs.Has(ctx, slices.Collect(maps.Keys(doubts))) // which removes the damaged ones
+	s.W.Blobs.Has(ctx, slices.Collect(maps.Keys(doubts))) // it removes the damaged ones
 }

@@ -24,30 +24,30 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// desiredOutput is an output as it should be.
+// desiredOutput is an output that should exist.
 type desiredOutput struct {
 	t       *job.Task
 	product *engine.Product
-	settled bool // of a task that this build was not about: left as it is
+	settled bool // of a task that is not part of this build: it is not changed
 }
 
-// Tree is the output tree: what is in it, and what should be.
+// Tree is the output tree: its files, and those that it should have.
 type Tree struct {
 	*results.Set
 	Prev     *state.Snapshot // nil: there was no build before
-	Before   []state.Output  // outputs of the build before; in a build of few tasks, those of these tasks, and only their names
-	Complete bool            // every task of the project is decided
-	Settled  uint64          // number of the build up to which the snapshot knows all outputs: what newer traces made may be in place, too
+	Before   []state.Output  // outputs of the build before; in a build of few tasks only those of these tasks, without stats
+	Complete bool            // every task of the project has a result
+	Settled  uint64          // number of the build up to which the snapshot knows all outputs: outputs of newer traces may exist too
 	Workers  int
 
-	Messages diag.List          // about outputs that clash, or could not be removed or put in place
+	Messages diag.List          // about outputs that clash, or that could not be removed or written
 	Unplaced map[*job.Task]bool // tasks whose outputs could not be written
-	clashed  map[*job.Task]bool // tasks that want an output which another one wants too
-	Known    map[string]bool    // files in the output tree that Kiln put there
+	clashed  map[*job.Task]bool // tasks that want the same output as another task
+	Known    map[string]bool    // files in the output tree that Kiln wrote
 }
 
-// Bring updates the output tree to the results of the tasks. If a build of few tasks finds that others are
-// concerned, it returns the reason; otherwise "".
+// Bring updates the output tree to the results of the tasks. If a build of few tasks finds that other
+// tasks are concerned, it returns the reason; otherwise "".
 func (s *Tree) Bring() string {
 	desired, clashes := s.desiredOutputs()
 	if s.Scope != nil && (len(clashes) > 0 || s.inTheWay(desired)) {
@@ -68,12 +68,12 @@ func (s *Tree) Bring() string {
 	return ""
 }
 
-// Fails reports whether a task has no products in the tree although it made some.
+// Fails reports whether a task's products are not in the tree.
 func (s *Tree) Fails(t *job.Task) bool { return s != nil && (s.clashed[t] || s.Unplaced[t]) }
 
-// inTheWay reports whether an output that is new has the name of one of an asset that is not concerned, but
-// for case, or is where that needs a folder, or the other way round; and whether a job put a file in the
-// place of such an output, and then, when it ran again, did not.
+// inTheWay reports whether a new output has the name of an output of an asset that is not concerned,
+// ignoring case, or is a file where the other needs a folder, or the reverse. It also reports whether a job
+// replaced such an output in a first run, and did not make it in the run after that.
 func (s *Tree) inTheWay(desired map[string]desiredOutput) bool {
 	was := make(map[string]bool, len(s.Before))
 	for i := range s.Before {
@@ -86,7 +86,7 @@ func (s *Tree) inTheWay(desired map[string]desiredOutput) bool {
 			}
 		}
 	}
-	low, folders := map[string]bool{}, map[string]bool{} // new ones, and the folders that they need
+	low, folders := map[string]bool{}, map[string]bool{} // new outputs, and the folders that they need
 	for f, want := range desired {
 		if was[want.product.File] {
 			continue
@@ -117,7 +117,7 @@ func (s *Tree) inTheWay(desired map[string]desiredOutput) bool {
 	return false
 }
 
-// underAny reports whether some folder above a file is in the set.
+// underAny reports whether the set has a folder above a file.
 func underAny(set map[string]bool, file string) bool {
 	for d := path.Dir(file); d != "."; d = path.Dir(d) {
 		if set[d] {
@@ -127,12 +127,12 @@ func underAny(set map[string]bool, file string) bool {
 	return false
 }
 
-// desiredOutputs are all files that the output tree should hold, by file in lower case; and the tasks that want a file which another one
-// wants too.
+// desiredOutputs returns all files that the output tree should have, by file in lower case, and the tasks that want the
+// same file as another task.
 func (s *Tree) desiredOutputs() (map[string]desiredOutput, map[*job.Task]diag.List) {
 	desired := make(map[string]desiredOutput, len(s.Live))
 	clashes := map[*job.Task]diag.List{}
-	made := map[productID]*job.Task{} // of assets that have several processors
+	made := map[productID]*job.Task{} // for assets that have several processors
 	for _, t := range s.Live {
 		products, settled := s.ProductsOf(t)
 		for i := range products {
@@ -170,8 +170,8 @@ type productID struct {
 	sub      uint32
 }
 
-// sameProduct notes which processor makes a product, and reports whether another one of the same asset does.
-// Then both have failed.
+// sameProduct records which processor makes a product, and reports whether another one of the same asset
+// makes it too. Then both have failed.
 func (s *Tree) sameProduct(made map[productID]*job.Task, t *job.Task, p *engine.Product, clashes map[*job.Task]diag.List) bool {
 	id := productID{t.Asset, t.Platform, p.SubID}
 	other := made[id]
@@ -187,9 +187,9 @@ func (s *Tree) sameProduct(made map[productID]*job.Task, t *job.Task, p *engine.
 	return true
 }
 
-// folderClashes finds outputs that stand where others need a folder.
+// folderClashes finds outputs that are files where others need a folder.
 func (s *Tree) folderClashes(desired map[string]desiredOutput, clashes map[*job.Task]diag.List) {
-	folders := map[string]string{} // to one of the files below it, the first by name
+	folders := map[string]string{} // with a file below each, the first by name
 	for low := range desired {
 		for dir := path.Dir(low); dir != "."; dir = path.Dir(dir) {
 			first, seen := folders[dir]
@@ -228,8 +228,8 @@ func (s *Tree) clashError(t *job.Task, format string, args ...any) *diag.Message
 		WithHint("give one of them another id with a rule")
 }
 
-// removeStale removes outputs that no task wants any more. Which files are Kiln's is known from the snapshot, and from the
-// traces that are newer than it: those of a build that was killed. What is left of them is noted in s.known.
+// removeStale removes outputs that no task wants any more. The snapshot lists Kiln's files; newer traces, those of a
+// killed build, list more. What remains is recorded in s.known.
 func (s *Tree) removeStale(desired map[string]desiredOutput) {
 	s.Known = s.knownOutputs()
 	open, files := s.undecided()
@@ -250,7 +250,7 @@ func (s *Tree) removeStale(desired map[string]desiredOutput) {
 			continue
 		}
 		delete(s.Known, f)
-		if ok { // where names that differ only in case are one file, it was removed
+		if ok { // where names that differ only in case mean one file, it was removed
 			if _, err := os.Lstat(filepath.Join(s.P.OutputDir(), filepath.FromSlash(want.product.File))); err != nil {
 				delete(s.W.Outputs, want.product.File)
 			}
@@ -259,9 +259,9 @@ func (s *Tree) removeStale(desired map[string]desiredOutput) {
 	s.W.Blobs.Forget()
 }
 
-// undecided returns the platforms with tasks that this build did not decide, and the files that the other
-// tasks ever wrote. Nothing but those is removed there: what an undecided task wrote is its own, even if it
-// is old.
+// undecided returns the platforms with tasks that have no result in this build, and the files that the
+// other tasks ever wrote. On these platforms only those files are removed: what a task without a result
+// wrote is kept, even if it is old.
 func (s *Tree) undecided() (platforms, files map[string]bool) {
 	if s.Complete {
 		return nil, nil
@@ -281,7 +281,7 @@ func (s *Tree) undecided() (platforms, files map[string]bool) {
 	return platforms, files
 }
 
-// RemoveOutputs removes all outputs, and returns how many there were.
+// RemoveOutputs removes all outputs, and returns their number.
 func (s *Tree) RemoveOutputs(dryRun bool) (int, error) {
 	var errs error
 	known := s.knownOutputs()
@@ -297,8 +297,8 @@ func (s *Tree) RemoveOutputs(dryRun bool) (int, error) {
 	return n, errs
 }
 
-// removeOutput removes a file. A folder that a user put in its place is left alone, and so is a file in place
-// of a folder above it.
+// removeOutput removes a file. If a user replaced it by a folder, or a folder above it by a file, it does
+// nothing.
 func (s *Tree) removeOutput(file string) error {
 	abs := filepath.Join(s.P.OutputDir(), filepath.FromSlash(file))
 	if info, err := os.Lstat(abs); err == nil && info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
@@ -307,9 +307,9 @@ func (s *Tree) removeOutput(file string) error {
 	return cas.RemoveOutput(s.P.OutputDir(), abs)
 }
 
-// knownOutputs are the files in the output tree that Kiln put there. After a build that was killed they may
-// be of any trace: what an old one made was put back, and no snapshot records it. So they may after a change
-// of kiln.toml: the output folder may be one of old.
+// knownOutputs returns the files in the output tree that Kiln wrote. After a killed build they may be of any
+// trace, because outputs of old traces may be in place again without a snapshot. The same holds after a
+// change of kiln.toml, because the output folder may be an earlier one.
 func (s *Tree) knownOutputs() map[string]bool {
 	known := map[string]bool{}
 	for _, o := range s.Before {
@@ -335,7 +335,7 @@ func (s *Tree) knownOutputs() map[string]bool {
 	return known
 }
 
-// placeAll puts in place what is not, side by side.
+// placeAll writes missing and wrong outputs, in parallel.
 func (s *Tree) placeAll(desired map[string]desiredOutput) {
 	var missing []desiredOutput
 	for _, want := range desired {
@@ -363,7 +363,7 @@ func (s *Tree) placeAll(desired map[string]desiredOutput) {
 	}
 }
 
-// outputError says that something could not be done to an output: "written", "removed". The file is below the output folder.
+// outputError is the message for a file that could not be "written" or "removed". The file is below the output folder.
 func (s *Tree) outputError(file, done string, err error) *diag.Message {
 	why, hint := fmt.Sprint(disk.Reason(err)), "check that the output folder can be written to and nothing stands in the way"
 	switch {
@@ -382,11 +382,11 @@ func (s *Tree) outputError(file, done string, err error) *diag.Message {
 		WithHint("%s", hint)
 }
 
-// Clashes reports whether a task wants an output that another one wants, too.
+// Clashes reports whether a task wants the same output as another task.
 func (s *Tree) Clashes(t *job.Task) bool { return s.clashed[t] }
 
-// Save notes all outputs as they are now. Those that are there although they should not be, or not as they should be, are
-// noted without a stat, which none is equal to.
+// Save records all outputs. Those that should not exist, or have wrong content, are recorded without a stat, which
+// never equals that of a file.
 func (s *Tree) Save(next *state.Image) {
 	next.Outputs = make([]state.Output, 0, len(s.W.Outputs))
 	for _, o := range s.W.Outputs {

@@ -15,16 +15,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
-// Strangers are files in the output folder of which nothing is known: products of assets that were removed
-// together with the state in .kiln, and files of users. The former are recognised by being read-only, as all
-// products are, or by being parcels; on a disk without modes they are taken for the latter.
+// Strangers are unknown files in the output folder: products of assets that were removed together with the
+// state in .kiln, and files of users. Products are recognised because they are read-only or parcels. On a
+// disk without modes, products count as files of users.
 type Strangers struct {
 	Products []string // below the output folder, sorted
 	others   []string
 }
 
-// Strangers looks for them, but for the files that were shipped. What begins with a dot is never Kiln's: the files of a .git folder are
-// read-only, too.
+// Strangers finds unknown files, except shipped ones. Names with a dot at the beginning are never Kiln's: the files of
+// a .git folder are read-only too.
 func (s *Tree) Strangers(shipped []string) (found Strangers) {
 	known := map[string]bool{}
 	for f := range s.knownOutputs() {
@@ -46,7 +46,7 @@ func (s *Tree) Strangers(shipped []string) (found Strangers) {
 			return nil
 		}
 		if info, err := e.Info(); err != nil {
-			return nil // gone
+			return nil // deleted meanwhile
 		} else if info.Mode().IsRegular() && info.Mode()&0o222 == 0 || isParcel(rel) {
 			found.Products = append(found.Products, rel)
 		} else {
@@ -62,7 +62,7 @@ func isParcel(rel string) bool {
 	return strings.HasPrefix(rel, path.Dir(ship.Folder("any"))+"/") && (strings.HasSuffix(rel, ".parcel") || path.Base(rel) == ship.ListName)
 }
 
-// More is the text for n further files besides the one named.
+// More is the text for n more files besides the named one.
 func More(n int) string {
 	switch n {
 	case 0:
@@ -89,8 +89,8 @@ func (found Strangers) Messages(output string) diag.List {
 	return l
 }
 
-// RemoveStrangers removes the products among them, and returns a message for each, for what could not be
-// removed and for files of users.
+// RemoveStrangers removes the products among them, and returns messages for these, for what could not be
+// removed, and for files of users.
 func (s *Tree) RemoveStrangers(found Strangers) (told diag.List) {
 	for _, f := range found.Products {
 		if err := s.removeOutput(f); err != nil {
@@ -104,7 +104,7 @@ func (s *Tree) RemoveStrangers(found Strangers) (told diag.List) {
 	return append(told, Strangers{others: found.others}.Messages(s.P.Output)...)
 }
 
-// OfOld returns a message about the products among them, for a build that knows nothing of those before.
+// OfOld returns a message about the products among them, for a build without state of an earlier one.
 func (found Strangers) OfOld(p *workspace.Workspace) diag.List {
 	products := slices.DeleteFunc(slices.Clone(found.Products), func(rel string) bool { return declared(p, rel) })
 	if len(products) == 0 {
@@ -114,7 +114,8 @@ func (found Strangers) OfOld(p *workspace.Workspace) diag.List {
 	return diag.List{m.WithHint("what was in .kiln is lost, and so is what made them; `kiln verify --fix` removes them, after `kiln verify` has named them all")}
 }
 
-// declared reports whether a file is a parcel that the project declares: one that cannot be packed now stays, and has a message of its own.
+// declared reports whether a file is a parcel that the project declares: if it cannot be packed now, it stays and has a
+// message of its own.
 func declared(w *workspace.Workspace, rel string) bool {
 	return slices.ContainsFunc(w.Parcels, func(p project.Parcel) bool {
 		platform := path.Base(path.Dir(rel))

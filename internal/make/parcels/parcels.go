@@ -30,12 +30,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Shipment is the project's parcels, ids and constants as a build left them.
+// Shipment is the state of the project's parcels, ids and constants after a build.
 type Shipment struct {
 	Files   []state.Shipped
 	Parcels []ship.Parcel
-	Looked  bool // by this build
-	Again   bool // the next build is to look again
+	Looked  bool // checked by this build
+	Again   bool // the next build must check it again
 	Stopped bool
 	Notes   diag.List
 }
@@ -47,17 +47,17 @@ type Shipping struct {
 	Few       *plan.Few       // nil: the build checks everything
 	Prev      *state.Snapshot // nil: there was no build before
 	Notices   *notices.Notices
-	Platforms []string // that were asked for; none: all
+	Platforms []string // requested ones; none: all
 	Workers   int
-	Locked    bool              // kiln.ids may not change
+	Locked    bool              // fail if kiln.ids would change
 	Compact   bool              // leave no waste in parcels
-	Only      []*project.Parcel // that were asked for; nil: all
-	Wrote     func(file string) // as in ship.Options
+	Only      []*project.Parcel // requested ones; nil: all
+	Wrote     func(file string) // see ship.Options
 
 	Shipment Shipment
 }
 
-// All goes by all products.
+// All updates them from all products.
 func (s *Shipping) All(ctx context.Context) Shipment {
 	before := Before(s.Prev)
 	if len(before) == 0 && !ship.Wanted(s.P.Project) {
@@ -76,7 +76,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
 	for _, f := range s.Shipment.Files {
 		if f.Made {
-			made[f.File] = f // what this build does not check stays known as it was left
+			made[f.File] = f // files that this build does not check keep their record
 		}
 	}
 	o.Reading = func(file string) { read[file] = s.shipped(file, false) }
@@ -92,7 +92,7 @@ func (s *Shipping) All(ctx context.Context) Shipment {
 	return s.Shipment
 }
 
-// shipping is how it is done.
+// shipping returns the options for package ship.
 func (s *Shipping) shipping(ctx context.Context) ship.Options {
 	known := map[string]state.Shipped{}
 	for _, f := range s.Shipment.Files {
@@ -117,7 +117,8 @@ func (s *Shipping) shipping(ctx context.Context) ship.Options {
 	}
 }
 
-// untilDone is content that ends with a context: to pack a gigabyte takes half a minute.
+// untilDone is content whose reads fail when a context ends: packing a gigabyte takes half a
+// minute.
 type untilDone struct {
 	io.ReadCloser
 	ctx context.Context
@@ -130,8 +131,9 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.ReadCloser.Read(p)
 }
 
-// shipped is a file as it is now. No change of it from now on goes unseen, though the clock of its file system has not ticked since it was
-// written: the time of Kiln's own files is set back, and another one is waited for, or noted as it will never be.
+// shipped returns the record of a file. Any later change must show in its stat, even within the same clock tick of the
+// file system. So the time of Kiln's own files is set back; for another file it waits, or records a stat that never
+// matches.
 func (s *Shipping) shipped(file string, made bool) state.Shipped {
 	st := s.P.ShippedStat(file)
 	for range 3 {
@@ -155,7 +157,7 @@ func (s *Shipping) shipped(file string, made bool) state.Shipped {
 	return state.Shipped{File: file, Stat: st}
 }
 
-// Before returns the files that builds before made.
+// Before returns the files made by earlier builds.
 func Before(prev *state.Snapshot) []string {
 	var files []string
 	if prev != nil {
@@ -168,7 +170,7 @@ func Before(prev *state.Snapshot) []string {
 	return files
 }
 
-// Remove removes all that was made of products, and returns how many files there were; in a dry run it only counts them.
+// Remove removes everything made from products, and returns the number of files. In a dry run it only counts them.
 func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, error) {
 	n := 0
 	var errs error
@@ -190,7 +192,7 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 	return n, errs
 }
 
-// assetsOn returns the assets of a platform that this build checks, with their products as it left them.
+// assetsOn returns the assets of a platform that this build checks, with their current products.
 func (s *Shipping) assetsOn(platform string) []ship.Asset {
 	found, listed := map[string]*ship.Asset{}, s.listed()
 	for _, t := range s.Live {
@@ -254,7 +256,7 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	}
 }
 
-// lost says why a task's products cannot be had; "" if they can.
+// lost returns why a task's products cannot be read, or "".
 func (s *Shipping) lost(t *job.Task, products []engine.Product) string {
 	_, stands := s.Good[t]
 	switch {
@@ -273,7 +275,7 @@ func (s *Shipping) lost(t *job.Task, products []engine.Product) string {
 	return ""
 }
 
-// shipProducts are products that are in files.
+// shipProducts returns the products that have files.
 func shipProducts(products []engine.Product) (list []ship.Product) {
 	for i := range products {
 		if products[i].File != "" {
@@ -298,9 +300,9 @@ func shipProduct(p *engine.Product) ship.Product {
 	return out
 }
 
-// changes returns what a build of few tasks changed of products, by platform, and for each asset, by UUID,
-// which others referred to it before. It returns false if an asset in a parcel began or ceased to fail, or if
-// assets that this build did not check refer to a product that was added or removed.
+// changes returns the products that a build of few tasks changed, by platform. referring returns, for each
+// asset by UUID, which assets referred to it before. ok is false if an asset in a parcel began or ceased to
+// fail, or if assets that this build did not check refer to a product that was added or removed.
 func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]string, ok bool) {
 	touched := references.Touched(s.Set, s.Few)
 	looked := map[string]bool{}
@@ -397,7 +399,7 @@ func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
 	return s.Shipment, ok
 }
 
-// Made are the files that this build shipped.
+// Made returns the files that this build wrote.
 func (g *Shipment) Made() []string {
 	var files []string
 	for _, f := range g.Files {

@@ -9,9 +9,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 )
 
-// Required lists the tasks, besides those that are known, of what goes into some parcels on some platforms, none for all of them, as far as
-// the products that there are say so: the assets that the parcels name, those that a product of these requires, and those that follow one
-// that refers to them.
+// Required returns the tasks, besides the known ones, of the contents of some parcels on some platforms (none: all), as
+// far as existing products show: the assets that the parcels name, those that their products require, and those that
+// follow an asset that refers to them.
 func Required(s *results.Set, parcels []*project.Parcel, platforms []string, known []*job.Task) (list []*job.Task) {
 	if len(platforms) == 0 {
 		platforms = s.P.PlatformNames()
@@ -54,7 +54,7 @@ func requiredOn(s *results.Set, parcels []*project.Parcel, platform string) (lis
 			add(a)
 		}
 	}
-	for i := 0; i < len(list); i++ { // it grows
+	for i := 0; i < len(list); i++ { // list grows in the loop
 		for _, t := range s.TasksOf(list[i], platform) {
 			products, _ := s.ProductsOf(t)
 			for k := range products {

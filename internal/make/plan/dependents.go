@@ -18,10 +18,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// mostChanges is how many source files may differ: with more of them a build of all tasks is about as fast.
+// mostChanges is how many source files may differ: with more, a build of all tasks is about as fast.
 const mostChanges = 1000
 
-// FindChanges sorts what differs between the tables by what it means. It is false if that is more than a few files.
+// FindChanges sorts the differences between the tables by their effect. It returns false if more than a few files
+// differ.
 func (s *Few) FindChanges(t *source.Table) bool {
 	prev := s.prev.Sources
 	if !slices.Equal(prev.Roots, t.Roots) {
@@ -29,7 +30,7 @@ func (s *Few) FindChanges(t *source.Table) bool {
 	}
 	entries, folders := t.Differences(prev)
 	s.ByKeys = len(folders) > 0
-	paths := folders // of which some root may have had a file
+	paths := folders // folders in which some root may have had a file
 	for _, e := range entries {
 		name := cmp.Or(e.Now, e.Was).Name
 		paths = append(paths, path.Join(e.Folder, name))
@@ -55,14 +56,14 @@ func (s *Few) FindChanges(t *source.Table) bool {
 	for _, p := range slices.Concat(s.Added, s.Removed) {
 		names[folderOf(p)] = true
 	}
-	for folder := range names { // which folders have files decides about folders as assets
+	for folder := range names { // whether a folder has files decides about folders as assets
 		s.ByKeys = s.ByKeys || (len(prev.Names(folder)) == 0) != (len(t.Names(folder)) == 0)
 	}
 	return len(s.Edited)+len(s.Added)+len(s.Removed) <= mostChanges
 }
 
-// OthersAlike reports whether nothing but their own assets comes and goes with the files that come and go: not what rules, parcels and
-// the names of other files have to say.
+// OthersAlike reports whether added and removed files affect only their own assets: not the messages about rules and
+// parcels, nor the suggestions for other names.
 func (s *Few) OthersAlike(t *source.Table, finder *asset.Finder, rules diag.List) bool {
 	for _, p := range s.Added {
 		a := finder.Would(p)
@@ -99,9 +100,9 @@ func folderOf(p string) string {
 	return ""
 }
 
-// namedStill reports whether each pattern that names an asset, in a parcel or in needs by hand, names another
-// one, too, so that it still matches something when the file is removed; and so for globs of files. It checks
-// the files beside it.
+// namedStill reports whether each pattern that names an asset, in a parcel or in needs by hand, also names
+// another one, so that it still matches something when the file is removed; the same for globs of files. It
+// checks the files in the same folder.
 func (s *Few) namedStill(t *source.Table, finder *asset.Finder, p string) bool {
 	if _, _, is := t.Find(p); is {
 		return true
@@ -139,7 +140,7 @@ func (s *Few) namedStill(t *source.Table, finder *asset.Finder, p string) bool {
 	return true
 }
 
-// oneAlike reports whether there is another file, which was there before, to which the same rules apply.
+// oneAlike reports whether another file, which existed before, has the same rules.
 func (s *Few) oneAlike(t *source.Table, finder *asset.Finder, p string) bool {
 	kind, is := finder.Kind(p), finder.Would(p) != nil
 	const most = 200
@@ -158,7 +159,7 @@ func (s *Few) oneAlike(t *source.Table, finder *asset.Finder, p string) bool {
 	return false
 }
 
-// dependents finds the tasks that may be concerned. It is false if they are many.
+// dependents finds the tasks that may be concerned. It returns false if there are many.
 func (s *Few) dependents() bool {
 	var queue []int
 	push := func(class byte, subject string) {
@@ -191,7 +192,7 @@ func (s *Few) dependents() bool {
 	names := s.names()
 	for _, g := range s.Scope.Tasks.Globs() {
 		pattern, is := strings.CutPrefix(g.Pattern, OfAssets)
-		glob, _ := project.SplitPattern(pattern) // an asset may have been named by what is taken out before a rule named it otherwise
+		glob, _ := project.SplitPattern(pattern) // an excluded asset may have been named by the pattern before a rule changed its id
 		if is && slices.ContainsFunc(names, func(name string) bool { return name == glob || asset.Matches(glob, name) }) {
 			listed(g)
 		}
@@ -199,13 +200,13 @@ func (s *Few) dependents() bool {
 	if len(s.Fresh)+len(s.goneJobs) > 0 && s.W.AnyPacks() {
 		push(state.AssetSubject, PackersSubject)
 	}
-	if s.ByKeys { // the rules may be others
+	if s.ByKeys { // the rules may have changed
 		push(state.AssetSubject, NamedSubject)
 		push(state.AssetSubject, ListedSubject)
 	}
 	for _, name := range names {
 		push(state.AssetSubject, name)
-		for _, platform := range s.P.PlatformNames() { // a task that asks for its further jobs asks for the first as well
+		for _, platform := range s.P.PlatformNames() { // a task that asks for an asset's other jobs also asks for the first
 			push(state.TaskSubject, task.Subject{Platform: platform, Asset: name}.String())
 		}
 	}
@@ -226,7 +227,7 @@ func (s *Few) dependents() bool {
 	return true
 }
 
-// NamesOf are all by which an asset may be asked for.
+// NamesOf returns all names by which an asset may be asked for.
 func NamesOf(a *asset.Asset) []string {
 	if task.IsRequest(a.ID) {
 		return []string{a.ID}
@@ -249,8 +250,7 @@ func (s *Few) namesOf(id string) []string {
 	return []string{id, id + "/"}
 }
 
-// compare finds the jobs that are new in the project, and those that were removed. It returns false if it is
-// not known what may ask for these.
+// compare finds new and removed jobs. It returns false if it is not known which tasks may ask for them.
 func (s *Few) compare() bool {
 	if !s.ByKeys {
 		return s.compareFiles()
@@ -268,10 +268,11 @@ func (s *Few) compare() bool {
 	}
 	for n, at := range s.Scope.Tasks.All() {
 		switch {
-		case at.Gone || is[n] || task.IsRequest(task.ParseSubject(at.Subject).Asset): // requests are removed with the tasks that ask: see findRequests
+		// Requests are removed with the tasks that make them: see findRequests.
+		case at.Gone || is[n] || task.IsRequest(task.ParseSubject(at.Subject).Asset):
 		case task.ParseSubject(at.Subject).Part == "":
 			s.goneJobs = append(s.goneJobs, n)
-		default: // a part that nothing in its key changed for stays if its job does
+		default: // a part with an unchanged key stays if its job does
 			if t := s.W.TaskFor(at.Subject); t == nil || t.Key != at.Key {
 				s.goneJobs = append(s.goneJobs, n)
 			}
@@ -280,7 +281,7 @@ func (s *Few) compare() bool {
 			return s.no("very many assets changed")
 		}
 	}
-	if s.prev.Pinned && (len(s.goneJobs) > 0 || ship.Wanted(s.P.Project)) { // a rule that has assets follow is in no key
+	if s.prev.Pinned && (len(s.goneJobs) > 0 || ship.Wanted(s.P.Project)) { // no key contains a rule that makes assets follow
 		return s.no("assets with ids or UUIDs of their own may have changed")
 	}
 	if ship.Wanted(s.P.Project) && slices.ContainsFunc(s.W.Assets.Assets, func(a asset.Asset) bool { return a.Follows }) {
@@ -289,7 +290,8 @@ func (s *Few) compare() bool {
 	return true
 }
 
-// compareFiles is compare where each file that came or went is an asset of its own, or none.
+// compareFiles is compare for the case that each added or removed file is an asset of its own, or
+// no asset.
 func (s *Few) compareFiles() bool {
 	for _, p := range s.Removed {
 		a := s.W.Finder.Would(p)
@@ -321,7 +323,7 @@ func (s *Few) compareFiles() bool {
 	return true
 }
 
-// names are all by which assets whose jobs came or went may be asked for.
+// names returns all names by which assets with added or removed jobs may be asked for.
 func (s *Few) names() (list []string) {
 	for _, t := range s.Fresh {
 		list = append(list, NamesOf(t.Asset)...)
@@ -339,8 +341,8 @@ func (s *Few) names() (list []string) {
 	return slices.Compact(list)
 }
 
-// ask picks what the engine is asked for: the jobs that may be concerned, and new ones. Parts are asked for by their jobs, or they are not
-// wanted any more.
+// ask selects the tasks for the engine: jobs that may be concerned, and new ones. Parts are requested by their jobs, or
+// are no longer needed.
 func (s *Few) ask() bool {
 	left := map[int]bool{}
 	for _, n := range s.goneJobs {

@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// What the snapshot keeps of tasks, so that the next build finds the few that a change reaches.
+// Records about tasks in the snapshot, by which the next build finds the few that a change reaches.
 
 // ChangeTasks notes the tasks that have another trace than before, or hold in another way, those that are new, and those that were
 // removed.
@@ -49,7 +49,7 @@ func ChangeTasks(s *Few, d *state.Delta) {
 		at.Gone, at.Speaks, at.Ignores = true, false, false
 		note(x.Number, at)
 	}
-	for n := range s.Dirty { // a trace that holds again may have been moved to the front of its key
+	for n := range s.Dirty { // a trace that holds again may have become the first of its key
 		if at := tasks.At(n); !noted[n] && s.Traces.Head(at.Key) != at.Head {
 			note(n, at)
 		}
@@ -57,8 +57,8 @@ func ChangeTasks(s *Few, d *state.Delta) {
 	slices.SortFunc(d.Tasks, func(a, b state.TaskChange) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// SaveTasks records which trace of each task holds now, and what these observed. Keys of removed tasks that
-// still have traces come last.
+// SaveTasks records the current trace of each task, and its observations. Keys of removed tasks that still
+// have traces come last.
 func SaveTasks(s *results.Set, next *state.Image) {
 	next.Tasks = make([]state.TaskState, 0, len(s.Live))
 	edges := 0 // at most
@@ -93,7 +93,7 @@ func SaveTasks(s *results.Set, next *state.Image) {
 	}
 }
 
-// addEdges adds what a trace observed.
+// addEdges adds the observations of a trace.
 func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *engine.Trace, number int) ([]state.Edge, []state.Glob) {
 	for i := range tr.Observations {
 		o := &tr.Observations[i]
@@ -132,7 +132,8 @@ func addEdges(edges []state.Edge, globs []state.Glob, known map[string]int, tr *
 	return edges, globs
 }
 
-// FolderChanges is what differs between two tables, in the words of the snapshot. ok is false if these are not of the same folders.
+// FolderChanges returns the differences between two tables for the snapshot. ok is false if they have different
+// folders.
 func FolderChanges(prev, t *source.Table) (list []state.FolderChange, ok bool) {
 	folders, ok := t.Since(prev)
 	for _, i := range folders {
@@ -152,7 +153,7 @@ func FolderChanges(prev, t *source.Table) (list []state.FolderChange, ok bool) {
 	return list, ok
 }
 
-// Variables returns the environment variables that jobs observed; few is nil in a build of all tasks.
+// Variables returns the environment variables that jobs observed. few is nil in a build of all tasks.
 func Variables(w *job.World, few *Few, prev *state.Snapshot) (list []state.Variable) {
 	if few != nil {
 		list = slices.DeleteFunc(slices.Clone(prev.Variables), func(v state.Variable) bool { _, again := w.Vars[v.Name]; return again })

@@ -8,25 +8,25 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Few is what is known of the tasks that a build checks, if these are not all.
+// Few describes the tasks that a build checks, if these are not all.
 type Few struct {
 	*results.Set
 	prev    *state.Snapshot
 	Before  *Before
 	Because string      // why they are not enough
-	Wanted  []*job.Task // what the engine is asked for
-	Edited  []string    // source paths with other content
+	Wanted  []*job.Task // requested from the engine
+	Edited  []string    // source paths with changed content
 	Added   []string
 	Removed []string
 	Dirty   map[int]bool            // by number: tasks that may be concerned
 	Gone    map[string]*asset.Asset // assets that were removed from the project, by id, as far as they are known
 
-	ByKeys   bool        // what changed concerns more than the assets of single files: jobs are compared by their keys
-	Fresh    []*job.Task // jobs that the project had not
-	goneJobs []int       // by number: removed jobs; if byKeys, with their parts
+	ByKeys   bool        // the change concerns more than the assets of single files: jobs are compared by their keys
+	Fresh    []*job.Task // new jobs of the project
+	goneJobs []int       // by number: removed jobs; with ByKeys, also their parts
 
-	Past  []Past       // their tasks as the build before left them
-	known map[int]bool // by number: tasks in past
+	Past  []Past       // their tasks in the build before
+	known map[int]bool // by number: tasks in Past
 }
 
 func NewFew(set *results.Set, prev *state.Snapshot) *Few {
@@ -45,22 +45,22 @@ func (s *Few) Find() bool {
 	return true
 }
 
-// no records why all tasks must be checked after all. It returns false.
+// no records why all tasks must be checked. It returns false.
 func (s *Few) no(because string) bool {
 	s.Because = because
 	return false
 }
 
-// Before is what there was of the assets that a build checks.
+// Before is what the assets of this build had before.
 type Before struct {
-	Outputs []state.Output // of a build of few tasks only their names
+	Outputs []state.Output // in a build of few tasks without stats
 	Tasks   []state.TaskState
 }
 
-// Untouched reports whether a trace is that which held before, of a task that nothing reaches: of an atlas of
-// 2,000 images, those of 31 of 32 groups, and nothing is asked then of the images in them. If its products
-// are lost, which 700 lstats would show in 12 ms, a job that needs them finds out: it fails in a way that may
-// pass, and a build of all makes them again.
+// Untouched reports whether a trace is the one that held before, and no change reaches its task. For an atlas
+// of 2,000 images this applies to 31 of 32 groups, so their images are not checked. If its products are lost
+// (700 lstats would show that in 12 ms), a job that needs them fails in a way that may pass, and a build of
+// all tasks makes them again.
 func (s *Few) Untouched(t *engine.Task, tr *engine.Trace) bool {
 	n, ok := s.Scope.Tasks.ByKey(t.Key)
 	if !ok || s.Dirty[n] {
@@ -70,10 +70,10 @@ func (s *Few) Untouched(t *engine.Task, tr *engine.Trace) bool {
 	return !at.Gone && !at.Ignores && at.Trace == tr.ID // what it ignores is known once it is compared
 }
 
-// PackersSubject stands for all assets that ask to have images packed: it is not a name of any.
+// PackersSubject stands for all assets that ask to have images packed. No asset has this name.
 const PackersSubject = "\x00packers"
 
-// NamedSubject stands for all that rules say of requests by name.
+// NamedSubject stands for all settings that rules give to requests by name.
 const NamedSubject = "\x00named"
 
 // ListedSubject stands for all that rules say of assets beside their jobs.
@@ -82,7 +82,8 @@ const ListedSubject = "\x00listed"
 // OfAssets begins what the snapshot has of a pattern of assets among globs of source files.
 const OfAssets = "\x00"
 
-// TasksOf are the tasks of a build before; nil: none are known. From a damaged snapshot nothing is taken.
+// TasksOf returns the tasks of the build before; nil if they are not known. It ignores a damaged
+// snapshot.
 func TasksOf(prev *state.Snapshot) *state.Tasks {
 	if prev == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Past is a task as the build before left it, of an asset that a build of few tasks concerns.
+// Past is a task in the build before, of an asset that a build of few tasks concerns.
 type Past struct {
 	state.TaskState
 	Number   int
-	Of       *asset.Asset // as it is now, or was
+	Of       *asset.Asset // current or former asset
 	Platform string
 	part     string
 	Failed   bool
@@ -25,8 +25,8 @@ type Past struct {
 	Lost     bool             // it failed, and nothing stood for it
 }
 
-// remember finds out which assets are concerned, and what there was of them, before anything runs: an older trace that holds again, or one
-// more, changes which is the last good one. It is false if that is not known.
+// remember finds the concerned assets and records what they had, before anything runs: a run, or an older trace that
+// holds again, changes which trace is the last good one. It returns false if that is not known.
 func (s *Few) remember() bool {
 	for n := range s.Dirty {
 		if at := s.Scope.Tasks.At(n); !at.Gone {
@@ -51,7 +51,7 @@ func (s *Few) remember() bool {
 			return false
 		}
 	}
-	for n := range s.Dirty { // a part that is there although no task asks for it
+	for n := range s.Dirty { // a part that exists although no task asks for it
 		if !s.known[n] && !s.Scope.Tasks.At(n).Gone && !s.rememberGone(n) {
 			return false
 		}
@@ -60,7 +60,8 @@ func (s *Few) remember() bool {
 	return true
 }
 
-// concern notes that tasks of an asset may change, come or go, and what there was of it.
+// concern records that tasks of an asset may change or be added or removed, and what the asset had
+// before.
 func (s *Few) concern(a *asset.Asset) bool {
 	if s.Scope.Concerned[a] {
 		return true
@@ -69,7 +70,8 @@ func (s *Few) concern(a *asset.Asset) bool {
 	return s.rememberAsset(a)
 }
 
-// ConcernLate is concern after jobs ran. Then it may not be known any more what stood for a job that had failed.
+// ConcernLate is concern after jobs ran. By then the last good products of a failed job may not be known any
+// more.
 func (s *Few) ConcernLate(a *asset.Asset) bool {
 	n := len(s.Past)
 	if !s.concern(a) {
@@ -79,7 +81,7 @@ func (s *Few) ConcernLate(a *asset.Asset) bool {
 	return s.OnError == results.Fail || !fails || s.no("it is not known what stood for a job that failed")
 }
 
-// rememberAsset notes what there was of an asset.
+// rememberAsset records what an asset had.
 func (s *Few) rememberAsset(a *asset.Asset) bool {
 	parts, good := s.Parts, s.Good
 	defer func() { s.Parts, s.Good = parts, good }()
@@ -101,7 +103,7 @@ func (s *Few) rememberAsset(a *asset.Asset) bool {
 			good, stands := s.Good[t]
 			n, ok := s.Scope.Tasks.ByKey(t.Key)
 			if !ok || s.Scope.Tasks.At(n).Gone {
-				if good != nil { // no task asked for it, and its products were kept all the same
+				if good != nil { // no task asked for it, but its products were kept
 					x := Past{TaskState: state.TaskState{Subject: t.Subject(), Key: t.Key, Gone: true}, Of: a, Platform: t.Platform, part: t.Part}
 					s.keepProducts(&x, good)
 					s.Past = append(s.Past, x)
@@ -120,8 +122,7 @@ func (s *Few) rememberAsset(a *asset.Asset) bool {
 	return true
 }
 
-// rememberGone records what there was of a task by its number: that of an asset which is another one now, or
-// was removed.
+// rememberGone records what a task had, by its number. Its asset was replaced or removed.
 func (s *Few) rememberGone(n int) bool {
 	at := s.Scope.Tasks.At(n)
 	of := task.ParseSubject(at.Subject)
@@ -129,7 +130,7 @@ func (s *Few) rememberGone(n int) bool {
 	if a == nil {
 		a = s.W.Find(of.Asset)
 	}
-	if s.ByKeys && (a == nil || a.ID != of.Asset || a.UUID != asset.UUID(a.ID)) { // no rule had given it another UUID
+	if s.ByKeys && (a == nil || a.ID != of.Asset || a.UUID != asset.UUID(a.ID)) { // no rule had changed its UUID
 		a = &asset.Asset{ID: of.Asset, UUID: asset.UUID(of.Asset)}
 		s.Gone[a.ID] = a
 	}
@@ -152,8 +153,8 @@ func (s *Few) rememberGone(n int) bool {
 	return s.keepPast(a, n, tr, traces[i], true)
 }
 
-// keepPast notes a task of the build before, with its trace and what stood for that. The requests that it made are concerned: nobody else
-// may ask for them.
+// keepPast records a task of the build before, with its trace and the trace of its products. The requests that it made
+// are concerned, because no other task may ask for them.
 func (s *Few) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands bool) bool {
 	at := s.Scope.Tasks.At(n)
 	of := task.ParseSubject(at.Subject)
@@ -175,7 +176,7 @@ func (s *Few) keepPast(a *asset.Asset, n int, tr, good *engine.Trace, stands boo
 	return true
 }
 
-// keepProducts notes the products that stood for a task.
+// keepProducts records the products that a task had.
 func (s *Few) keepProducts(x *Past, tr *engine.Trace) {
 	x.Products = tr.Products
 	for i := range x.Products {
@@ -185,7 +186,7 @@ func (s *Few) keepProducts(x *Past, tr *engine.Trace) {
 	}
 }
 
-// asksForParts reports whether a task of this subject asked for parts of its own job.
+// asksForParts reports whether the task with this subject asked for parts of its own job.
 func asksForParts(of string, tr *engine.Trace) bool {
 	me := task.ParseSubject(of)
 	return slices.ContainsFunc(tr.Observations, func(o engine.Observation) bool {
@@ -194,7 +195,7 @@ func asksForParts(of string, tr *engine.Trace) bool {
 	})
 }
 
-// FindUnasked finds the parts that jobs of an asset asked for before and, by the traces that they have now, do not.
+// FindUnasked finds the parts that jobs of an asset asked for before and, by their current traces, no longer do.
 func (s *Few) FindUnasked() {
 	asked := map[*job.Task]bool{}
 	var visit func(t *job.Task)
@@ -210,7 +211,7 @@ func (s *Few) FindUnasked() {
 		for i := range a.Resolved {
 			t := s.W.Task(a, &a.Resolved[i], "")
 			visit(t)
-			if t.Proc.Info.Packs { // asked for by others
+			if t.Proc.Info.Packs { // atlases ask for them
 				if p := s.W.Task(a, t.On, processor.PackPart); p != nil {
 					visit(p)
 				}
@@ -224,12 +225,12 @@ func (s *Few) FindUnasked() {
 	}
 }
 
-// Leaving returns the tasks of the build before that were removed, among those that this build checks.
+// Leaving returns the removed tasks of the build before, among those that this build checks.
 func (s *Few) Leaving() (list []Past) {
 	if s != nil {
 		for _, x := range s.Past {
 			if x.Gone {
-				continue // it was before
+				continue // it was removed earlier
 			}
 			if t := s.W.ByKey(x.Key); !s.IsLive(t) || s.TraceOf(t) == nil {
 				list = append(list, x)
@@ -239,10 +240,10 @@ func (s *Few) Leaving() (list []Past) {
 	return list
 }
 
-// Paths are the source paths that are not as they were.
+// Paths returns the changed source paths.
 func (s *Few) Paths() []string { return slices.Concat(s.Edited, s.Added, s.Removed) }
 
-// Totals are those of the build before without what there was of the assets that are concerned.
+// Totals returns the totals of the build before without the concerned assets.
 func (s *Few) Totals(t state.Totals) state.Totals {
 	for i := range s.Past {
 		x := &s.Past[i]

@@ -1,4 +1,4 @@
-// Package previous is what the last build left, as far as it can be read, and whether that is still so.
+// Package previous reads what the last build left, and checks whether it is still true.
 package previous
 
 import (
@@ -18,31 +18,32 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Build is what the last build left, as far as it can be read, and whether that is still so.
+// Build is what the last build left, as far as it can be read.
 type Build struct {
 	workspace *workspace.Workspace
-	changes   workspace.Changes // how source files are looked at
-	named     []string          // with ByWatch: files and folders of the output folder that may differ, absolute
+	changes   workspace.Changes // how source files are checked
+	named     []string          // with ByWatch: files and folders of the output folder that may have changed, absolute
 	onError   results.OnError
-	locked    bool // kiln.ids may not change
+	locked    bool // kiln.ids must not change
 
-	Prev      *state.Snapshot            // nil: there is none
-	Before    *plan.Before               // what is taken out of it
-	Hashes    []digest.Hash              // of its source files as they were: a build goes on with that table if no file changed
-	Scanned   *source.Table              // a new one
-	Pres      map[string]source.Presence // its outputs that differ; nil: not compared yet
-	since     int64                      // files written since then are not trusted for what they look like, in nanoseconds since 1970; 0: all are
-	Killed    bool                       // the last build did not come to its end, or left something lying about
-	BlobsGone bool                       // somebody deleted all of them: those of products that are in no file have to be made again
-	Upgrade   bool                       // the snapshot is of another version of Kiln
-	Leftovers bool                       // something lies about that could not be deleted
+	Prev    *state.Snapshot            // nil: there is none
+	Before  *plan.Before               // what was read from it
+	Hashes  []digest.Hash              // of its source files: if no file changed, the build continues with that table
+	Scanned *source.Table              // a new table
+	Pres    map[string]source.Presence // changed outputs; nil: not compared yet
+	// Files written after this time are not trusted by their stat, in nanoseconds since 1970; 0: all are trusted.
+	since     int64
+	Killed    bool // the last build did not finish, or left temporary files
+	BlobsGone bool // a user deleted all blobs: products without files must be made again
+	Upgrade   bool // the snapshot is of another version of Kiln
+	Leftovers bool // a temporary file could not be deleted
 }
 
 func New(w *workspace.Workspace, changes workspace.Changes, named []string, onError results.OnError, locked bool) *Build {
 	return &Build{workspace: w, changes: changes, named: named, onError: onError, locked: locked, Before: &plan.Before{}}
 }
 
-// Prepare deletes what a build that was killed left, and finds out what can be trusted.
+// Prepare deletes temporary files of a killed build, and finds out what can be trusted.
 func (s *Build) Prepare() (err error) {
 	s.Tidy()
 	_, gone := os.Lstat(s.workspace.CasDir())
@@ -51,8 +52,8 @@ func (s *Build) Prepare() (err error) {
 	return err
 }
 
-// Tidy deletes what a build that was killed left lying about, scratch folders and outputs that had no name yet, and ends what it left
-// running.
+// Tidy deletes what a killed build left (scratch folders and temporary files of outputs), and ends programs that it
+// left running.
 func (s *Build) Tidy() {
 	if !s.workspace.UnderWay() {
 		return
@@ -62,7 +63,7 @@ func (s *Build) Tidy() {
 	s.Leftovers = errors.Join(os.RemoveAll(s.workspace.ScratchDir()), s.workspace.RemoveTemps()) != nil
 }
 
-// Read reads the snapshot. It returns why that is not as it should be, or "".
+// Read reads the snapshot. why is not empty if it is damaged or of another version.
 func (s *Build) Read() (why string, err error) {
 	if s.Prev = s.workspace.Take(); s.Prev != nil {
 		return "", nil
@@ -72,13 +73,13 @@ func (s *Build) Read() (why string, err error) {
 	return why, err
 }
 
-// trusting tells whether the build goes by what was watched. It does not if the build before is not the one since which was watched:
-// then, and if there is none, everything is looked at.
+// trusting reports whether the build relies on a watcher. It does not if the watch began after another build than the
+// last one: then, and if there was no build, everything is checked.
 func (s *Build) trusting() bool {
 	return s.changes.Detect == workspace.ByWatch && s.Prev != nil && !s.Killed && s.Prev.Project == s.workspace.Text
 }
 
-// Scan looks at the source files.
+// Scan checks the source files.
 func (s *Build) Scan(notes *diag.List) (t *source.Table, contents, stats bool, err error) {
 	changes := s.changes
 	changes.Trusted = s.trusting()
@@ -90,8 +91,8 @@ func (s *Build) Scan(notes *diag.List) (t *source.Table, contents, stats bool, e
 	return found.Table, found.Contents, found.Stats, err
 }
 
-// SameRules reports whether all that decides what is built besides files is as it was. What becomes of assets that fail matters only if
-// there are some.
+// SameRules reports whether everything that decides what is built, except files, is unchanged. The setting for failed
+// assets counts only if some failed.
 func (s *Build) SameRules() bool {
 	if s.Prev.Signature == s.Signature(s.onError) {
 		return true
@@ -104,7 +105,8 @@ func (s *Build) SameRules() bool {
 	return false
 }
 
-// SameProject reports whether rules and processors are as they were, whatever the build did about assets that fail and about kiln.ids.
+// SameProject reports whether rules and processors are unchanged, whatever the settings for failed assets and for
+// kiln.ids.
 func (s *Build) SameProject() bool {
 	for o := results.OnError(0); o < results.OnErrors; o++ {
 		for _, locked := range []bool{false, true} {
@@ -116,7 +118,7 @@ func (s *Build) SameProject() bool {
 	return false
 }
 
-// Signature is of all that decides what is built besides files.
+// Signature is a hash of everything that decides what is built, except files.
 func (s *Build) Signature(o results.OnError) digest.Hash {
 	return s.workspace.Signature(onErrorText(o), s.locked)
 }
@@ -128,18 +130,18 @@ func onErrorText(o results.OnError) string {
 	return o.String()
 }
 
-// OutputsSame reports whether all outputs are as the build before left them.
+// OutputsSame reports whether all outputs are unchanged since the build before.
 func (s *Build) OutputsSame() bool {
 	if s.Pres == nil {
 		if s.trusting() && len(s.workspace.CompareNamed(s.Prev, s.named, s.changes.Workers)) == 0 {
 			return true
-		} // one that was edited may have other names, about which the system reports nothing: products of the same content are one file
+		} // an edited file may have other names, about which the system reports nothing, because equal products are one file
 		s.Pres = outputs.Compare(s.workspace, s.Prev, s.since, s.changes.Workers)
 	}
 	return len(s.Pres) == 0
 }
 
-// ReadAll takes everything out of the snapshot. If it turns out to be damaged, there was none, but for the names of the outputs.
+// ReadAll reads the whole snapshot. If it is damaged, only the names of the outputs are used.
 func (s *Build) ReadAll() (why string) {
 	if s.Prev == nil {
 		return ""
@@ -150,7 +152,7 @@ func (s *Build) ReadAll() (why string) {
 		tasks, err = s.Prev.Tasks()
 	}
 	if err != nil {
-		outputs = outputs[:0] // which files are Kiln's own is still known
+		outputs = outputs[:0] // the list of Kiln's own files is still known
 		s.Prev.Outputs.Paths(func(folder, name string) { outputs = append(outputs, state.Output{File: path.Join(folder, name)}) })
 		s.Prev, s.Before.Outputs = nil, outputs
 		return err.Error()
@@ -168,7 +170,7 @@ func (s *Build) ReadAll() (why string) {
 	return ""
 }
 
-// Settled is the number of the build up to which the snapshot knows all outputs; what newer traces made may be in place too.
+// Settled is the number of the build up to which the snapshot knows all outputs; outputs of newer traces may exist too.
 func (s *Build) Settled() uint64 {
 	if s.Prev == nil || s.Killed || s.Prev.Project != s.workspace.Text {
 		return 0

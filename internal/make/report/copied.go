@@ -12,7 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// CopiedAsIs names the source formats of which files are copied as they are, each when the first of its files comes.
+// CopiedAsIs returns a message for each source format whose files are copied unchanged, when the first file of the
+// format appears.
 func (s *Source) CopiedAsIs() diag.List {
 	count := map[string]int{}
 	note := func(a *asset.Asset) {

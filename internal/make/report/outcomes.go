@@ -8,23 +8,23 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
-// Outcomes says which outcomes a report is to have.
+// Outcomes is which outcomes a report contains.
 type Outcomes uint8
 
 const (
 	NoOutcomes      Outcomes = iota
-	ChangedOutcomes          // those of jobs that are not what they were before this build
-	AllOutcomes              // every task is visited for it
+	ChangedOutcomes          // outcomes of jobs that this build changed
+	AllOutcomes              // of all tasks, which takes time for each
 )
 
-// Outcome is the outcome of a job, or of a part of one. Of a request, Asset is a display name.
+// Outcome is the outcome of a job or a part. For a request, Asset is a display name.
 type Outcome struct {
 	Asset, UUID, Platform, Part string
-	Processor                   string // of one of an asset's further jobs, or of a part; "" for the first job
+	Processor                   string // of an asset's other jobs, or of a part; "" for the first job
 	Gone                        bool   // it was removed from the project
 	Failed                      bool
 	Messages                    diag.List        // of its last run
-	Products                    []engine.Product // what it has now, hidden ones left out; of a job that failed the last good ones, if these stay
+	Products                    []engine.Product // current ones, without hidden ones; of a failed job the last good ones, if they are kept
 }
 
 // OutcomeOf returns the outcome of a task.
@@ -42,13 +42,13 @@ func OutcomeOf(s *results.Set, t *job.Task, tr *engine.Trace, products []engine.
 	return o
 }
 
-// goneOutcome is that of a removed task.
+// goneOutcome is the outcome of a removed task.
 func goneOutcome(subject string) Outcome {
 	s := task.ParseSubject(subject)
 	return Outcome{Asset: task.AssetText(s.Asset), Platform: s.Platform, Part: s.Part, Processor: s.Processor, Gone: true}
 }
 
-// Outcomes returns those that are wanted.
+// Outcomes returns the outcomes that were requested.
 func (s *Source) Outcomes(which Outcomes) (list []Outcome) {
 	if which == NoOutcomes {
 		return nil
@@ -81,7 +81,7 @@ func (s *Source) Outcomes(which Outcomes) (list []Outcome) {
 	return list
 }
 
-// OutcomeOfRun is that of a job that was just done, without what its parts made.
+// OutcomeOfRun returns the outcome of a job that has just run, without products of its parts.
 func OutcomeOfRun(s *results.Set, r *engine.Result) Outcome {
 	return OutcomeOf(s, job.TaskOf(r), r.Trace, r.Trace.Products)
 }

@@ -24,35 +24,35 @@ type Summary struct {
 	Jobs         int     `json:"jobs"`
 	Built        int     `json:"built"`        // jobs that ran
 	Reused       int     `json:"reused"`       // jobs whose trace held
-	Requests     int     `json:"requests"`     // what jobs asked other processors for; they are not counted as jobs
-	RequestsRun  int     `json:"requests_run"` // those of them that ran
+	Requests     int     `json:"requests"`     // requests that jobs made to other processors; they are not counted as jobs
+	RequestsRun  int     `json:"requests_run"` // requests that ran
 	Failed       int     `json:"failed"`
 	Placeholders int     `json:"placeholders,omitempty"`   // jobs that failed, and for which placeholders stand
 	HeldByIgnore int     `json:"held_by_ignore,omitempty"` // assets that were not built, and hold only by what rules say under ignore
 	Products     int     `json:"products"`
 	Bytes        int64   `json:"bytes"`
 	LookedAt     int     `json:"looked_at"` // jobs and parts whose traces were compared, or that ran
-	Because      string  `json:"because"`   // why these were all there are; "" if they were not
+	Because      string  `json:"because"`   // why all were checked; "" if not all were
 	Seconds      float64 `json:"seconds"`
 
 	Stopped      int      `json:"stopped"`       // jobs that were interrupted, or not started after the first failure
-	AssetsBuilt  int      `json:"assets_built"`  // assets with a job that ran, without those that failed
+	AssetsBuilt  int      `json:"assets_built"`  // assets with a job that ran and none that failed
 	AssetsFailed int      `json:"assets_failed"` // assets with a job that failed
 	Warnings     int      `json:"warnings"`
 	Wrote        []string `json:"wrote"`            // files besides products: parcels, kiln.ids, constants; below the project, sorted
-	Commit       []string `json:"commit,omitempty"` // those of them outside the output folder, which belong in version control
+	Commit       []string `json:"commit,omitempty"` // those outside the output folder, which belong in version control
 
 	Remote     int     `json:"remote,omitempty"` // jobs, parts and requests that ran on other machines
-	FromCache  int     `json:"from_cache"`       // jobs whose results other builds had
+	FromCache  int     `json:"from_cache"`       // jobs whose results came from other builds
 	Downloaded int64   `json:"downloaded"`       // bytes, from caches
 	Uploaded   int64   `json:"uploaded"`         // bytes, to caches
-	Saved      float64 `json:"saved,omitempty"`  // seconds that what came from caches took where it ran
+	Saved      float64 `json:"saved,omitempty"`  // seconds that adopted results took where they ran
 }
 
 // JobReport is the outcome of one job.
 type JobReport struct {
 	Asset, Platform, Processor string
-	Among                      string // Processor, where the asset has several on the platform; else ""
+	Among                      string // Processor, if the asset has several on the platform; else ""
 	Part                       string // of the job; "" for the job itself
 	Request                    bool   // it belongs to no asset; Asset is a display name
 	State                      engine.State
@@ -78,7 +78,7 @@ type Report struct {
 	Outcomes []Outcome   // as wanted, in no order
 }
 
-// After adds the jobs of a build that had to be followed by this one.
+// After adds the jobs of a build that came before this one for the same request.
 func (r *Report) After(first *Report) {
 	name := func(j *JobReport) string { return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
@@ -112,12 +112,12 @@ func (r *Report) After(first *Report) {
 	r.Summary.Seconds += first.Summary.Seconds
 }
 
-// union merges lists without repeats, sorted.
+// union merges sorted lists and removes duplicates.
 func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// assetsRun counts the assets of the jobs that ran, without those of jobs that failed.
+// assetsRun counts the assets with a job that ran and none that failed.
 func (r *Report) assetsRun() int {
 	ran, failed := map[string]bool{}, map[string]bool{}
 	for i := range r.Jobs {
@@ -146,10 +146,10 @@ func Warnings(l diag.List) int {
 	return n
 }
 
-// Source is what a report is made of.
+// Source is the input of a report.
 type Source struct {
 	*results.Set
-	Few    *plan.Few       // nil: the build checked everything that it was asked for
+	Few    *plan.Few       // nil: the build checked everything that was requested
 	Prev   *state.Snapshot // nil: there was no build before
 	Before *plan.Before
 	Tree   *outputs.Tree // nil: nothing was put in place
@@ -159,7 +159,7 @@ type Source struct {
 	Missing, MissingBefore []references.Missing // products that others refer to, now and, in a build of few tasks, before it
 }
 
-// CountAssets counts the assets that the build was asked for.
+// CountAssets counts the requested assets.
 func (s *Source) CountAssets() int {
 	switch {
 	case s.Few == nil:
@@ -192,8 +192,8 @@ func JobOf(r *engine.Result) JobReport {
 	return j
 }
 
-// Count sums up what the build was asked for: of one of few tasks everything: what was, and the outcomes of
-// the assets that are concerned. A job of which a part ran was built.
+// Count sums up the requested tasks. In a build of few tasks this is everything: the totals before, and the
+// outcomes of the concerned assets. A job counts as built if a part of it ran.
 func (s *Source) Count(r *Report) {
 	sum := &r.Summary
 	sum.Assets = s.CountAssets()
@@ -294,7 +294,7 @@ func (s *Source) failedAssets() map[*asset.Asset]bool {
 	return failed
 }
 
-// adopted are the jobs of which something came from a cache, and nothing ran.
+// adopted returns the jobs with results from a cache, of which nothing ran.
 func (s *Source) adopted(ran map[job.ID]bool) map[job.ID]bool {
 	adopted := map[job.ID]bool{}
 	for _, res := range s.Results {
@@ -305,7 +305,7 @@ func (s *Source) adopted(ran map[job.ID]bool) map[job.ID]bool {
 	return adopted
 }
 
-// countTask adds a task. One whose products could not be put in place has failed.
+// countTask adds a task. If its products could not be written, it counts as failed.
 func (s *Source) countTask(sum *Summary, t *job.Task, failed map[*asset.Asset]bool) {
 	tr := s.TraceOf(t)
 	if s.Few == nil && !t.Decided() {
@@ -335,7 +335,7 @@ func (s *Source) countTask(sum *Summary, t *job.Task, failed map[*asset.Asset]bo
 	sum.Bytes += bytes
 }
 
-// JobNames are "asset [platform]" of all results, for tests and dry runs.
+// JobNames returns "asset [platform]" for all results, for tests and dry runs.
 func (r *Report) JobNames() []string {
 	names := make([]string, len(r.Jobs))
 	for i, j := range r.Jobs {
@@ -345,7 +345,7 @@ func (r *Report) JobNames() []string {
 	return names
 }
 
-// diagnostics is a trace with messages, and its owner.
+// diagnostics is a trace with messages, and its task.
 type diagnostics struct {
 	t  *job.Task
 	tr *engine.Trace
@@ -362,7 +362,7 @@ func (s *Source) diagnostics(results []*engine.Result) []diagnostics {
 	return said
 }
 
-// Collect gathers the messages of all tasks that have any, those included at which a build of few tasks did not look.
+// Collect returns the messages of all tasks, including those that a build of few tasks did not check.
 func (s *Source) Collect() diag.List {
 	said := s.diagnostics(s.Results)
 	if s.Few == nil {
@@ -383,8 +383,8 @@ func (s *Source) Collect() diag.List {
 	return s.sortMessages(said)
 }
 
-// sortMessages puts first what is wrong with the project and its files, then failures, root causes first, then warnings; those of jobs
-// in the order of assets and platforms. What is said of several platforms alike is said once.
+// sortMessages puts problems of the project and its files first, then failures, root causes first, then warnings; those
+// of jobs are in the order of assets and platforms. A message that is the same on several platforms appears once.
 func (s *Source) sortMessages(said []diagnostics) diag.List {
 	var own, needs, warnings diag.List
 	seen := map[string]bool{}
@@ -408,7 +408,7 @@ func (s *Source) sortMessages(said []diagnostics) diag.List {
 	sort(s.Said)
 	slices.SortStableFunc(said, func(a, b diagnostics) int { return s.Order(a.t, b.t) })
 	askers := s.Askers()
-	better := map[string]bool{} // files of which a job says what is wrong; a team's processor may not know that it is their being empty
+	better := map[string]bool{} // files for which a job reports an error; a team's processor may not know that the cause is an empty file
 	for _, x := range said {
 		before := len(own)
 		sort(s.messagesOf(x, askers))
@@ -423,8 +423,8 @@ func (s *Source) sortMessages(said []diagnostics) diag.List {
 	return append(append(own, needs...), warnings...)
 }
 
-// messagesOf are the messages of a trace. Those of a request for bytes say who asked: the name of the bytes
-// means nothing to users.
+// messagesOf returns the messages of a trace. Those of a request on bytes name the requester, because the
+// name of the bytes means nothing to users.
 func (s *Source) messagesOf(x diagnostics, askers func(*job.Task) []string) diag.List {
 	l := s.W.MessagesFor(x.t, x.tr)
 	if !x.t.Request() || task.SourceBlob(x.t.Asset.ID).IsZero() {
@@ -451,7 +451,7 @@ func (s *Source) messagesOf(x diagnostics, askers func(*job.Task) []string) diag
 // Failed reports whether anything went wrong: a job, or a source file that could not be read.
 func (r *Report) Failed() bool { return r.Summary.Failed > 0 || r.Messages.Err() != nil }
 
-// Unchanged is the report of a build in which nothing differs from the one before, with more messages.
+// Unchanged is the report of a build in which nothing changed, with additional messages.
 func Unchanged(prev *state.Snapshot, more diag.List, took time.Duration) *Report {
 	t, failed, held := prev.Totals, 0, 0
 	if n, ok := notices.Decode(prev.Notices); ok {

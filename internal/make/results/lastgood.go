@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// LastGood is what can stand for a task that failed: the trace used last of those that succeeded and whose products can be had; and for
-// each part that it asked for by that trace, and for theirs, the one used last of those that are as the others saw them. It is empty if
-// there is none.
+// LastGood returns what replaces a task that failed: the last used trace that succeeded and whose products can be read;
+// and for each part that it asked for in that trace, and for their parts, the last used trace that has the contents
+// which the others saw. It is empty if there is none.
 func (s *Set) LastGood(t *job.Task, traces *state.Traces) map[*job.Task]*engine.Trace {
 	type seen struct {
 		of  engine.Key
@@ -59,10 +59,10 @@ func (s *Set) LastGood(t *job.Task, traces *state.Traces) map[*job.Task]*engine.
 	return good
 }
 
-// Yield takes away the last good products of jobs that failed where another job, which did not fail, makes the same product, wants the same
-// file, or has one and the other need a folder of one name. Of two jobs that failed, the first keeps its own.
+// Yield removes the last good products of failed jobs where a job that did not fail makes the same product, wants the
+// same file, or has a file where the other needs a folder of that name. Of two failed jobs, the first keeps its own.
 //
-// A build of few tasks has no such jobs: where outputs are in each other's way it is one of all.
+// A build of few tasks has no such jobs: when outputs clash, all tasks are checked.
 func (s *Set) Yield() {
 	s.Yielding = map[job.ID]bool{}
 	if s.Scope != nil {
@@ -94,7 +94,7 @@ type jobProduct struct {
 	engine.Product
 }
 
-// standingJobs are the last good products that stand for jobs and their parts, of one job after the other.
+// standingJobs returns the last good products of failed jobs and their parts, job by job.
 func (s *Set) standingJobs() [][]jobProduct {
 	var all [][]jobProduct
 	number := map[job.ID]int{}
@@ -119,7 +119,7 @@ func (s *Set) standingJobs() [][]jobProduct {
 	return all
 }
 
-// claim claims what all tasks make for which nothing stands.
+// claim claims the products of all tasks that did not fail.
 func (s *Set) claim(claimed map[string]job.ID) {
 	for _, t := range s.Live {
 		if _, stands := s.Good[t]; stands {
@@ -134,7 +134,8 @@ func (s *Set) claim(claimed map[string]job.ID) {
 	}
 }
 
-// names are a product's file in lower case, the folders above it, and the product itself, which no file is named like.
+// names returns a product's file in lower case, the folders above it, and a name for the product itself that no file
+// can have.
 func (p jobProduct) names() (file string, folders []string, product string) {
 	file = strings.ToLower(p.File)
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
@@ -143,7 +144,8 @@ func (p jobProduct) names() (file string, folders []string, product string) {
 	return file, folders, fmt.Sprintf("%s\x00%s\x00%d", p.t.Asset.ID, p.t.Platform, p.SubID)
 }
 
-// claim notes what a product takes for its job: its file, the folders above that, with a slash, and the product. jobID{} is several jobs.
+// claim records the names of a product for its job: its file, the folders above it, with a slash, and the product.
+// jobID{} means several jobs.
 func (p jobProduct) claim(claimed map[string]job.ID) {
 	file, folders, product := p.names()
 	take := func(name string) {
@@ -160,8 +162,8 @@ func (p jobProduct) claim(claimed map[string]job.ID) {
 	}
 }
 
-// clashes reports whether another job has claimed the product, its file, that as a folder, or a folder above
-// it as a file.
+// clashes reports whether another job has claimed the product, its file, its file as a folder, or a folder
+// above it as a file.
 func (p jobProduct) clashes(claimed map[string]job.ID) bool {
 	file, folders, product := p.names()
 	return slices.ContainsFunc(append(folders, file, product, file+"/"), func(name string) bool {
@@ -170,7 +172,7 @@ func (p jobProduct) clashes(claimed map[string]job.ID) bool {
 	})
 }
 
-// Standing are the last good products of a job that are in place, by file.
+// Standing returns the last good products of a job that are in place, by file.
 func (s *Set) Standing(t *job.Task) []engine.Product {
 	var there []engine.Product
 	for _, tr := range s.LastGood(t, s.Traces) {

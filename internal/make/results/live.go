@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Find finds the tasks that the project has: those of its assets, and the parts that these, or other parts,
-// asked for when they ran. Results of parts that nobody asks for any more are removed. In a build of few
-// tasks, they are those of the assets that are concerned.
+// Find finds the project's tasks: those of its assets, and the parts that these, or other parts, asked for
+// when they ran. Results of parts that no task asks for any more are removed. In a build of few tasks, it
+// covers the concerned assets.
 func (s *Set) Find() {
 	s.Parts, s.Good = map[*job.Task][]*job.Task{}, map[*job.Task]*engine.Trace{}
 	s.Live = make([]*job.Task, 0, len(s.W.All))
@@ -31,7 +31,7 @@ func (s *Set) Find() {
 	})
 }
 
-// jobs iterates over those of the assets that the build checks.
+// jobs iterates over the jobs of the assets that the build checks.
 func (s *Set) jobs() iter.Seq[*job.Task] {
 	if s.Scope == nil {
 		return slices.Values(s.W.All)
@@ -47,12 +47,13 @@ func (s *Set) jobs() iter.Seq[*job.Task] {
 	}
 }
 
-// Assets are those that a build of few tasks concerns, in the order of their ids, and what stands for requests.
+// Assets returns the concerned assets of a build of few tasks, in the order of their ids, and the assets that
+// stand for requests.
 func (s *Set) Assets() []*asset.Asset {
 	return slices.SortedFunc(maps.Keys(s.Scope.Concerned), func(a, b *asset.Asset) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// tasksNow is the lookup of findParts for the tasks as they are after this build.
+// tasksNow is the lookup of findParts for the tasks after this build.
 func (s *Set) tasksNow() Lookup {
 	return Lookup{
 		Trace: s.TraceOf,
@@ -69,7 +70,7 @@ func (s *Set) tasksNow() Lookup {
 	}
 }
 
-// TasksOf are an asset's tasks on a platform, of one at which this build did not look as well.
+// TasksOf returns an asset's tasks on a platform, even if this build did not check the asset.
 func (s *Set) TasksOf(a *asset.Asset, platform string) (list []*job.Task) {
 	all := a.On(platform)
 	for i := range all {
@@ -82,10 +83,11 @@ func (s *Set) TasksOf(a *asset.Asset, platform string) (list []*job.Task) {
 	return list
 }
 
-// IsLive reports whether a task, which may be nil, is among those that findLive found last.
+// IsLive reports whether a task, which may be nil, is among those that Find found last.
 func (s *Set) IsLive(t *job.Task) bool { return t != nil && t.Lives == s.lives }
 
-// TraceOf is the trace that a task has: of this build, or, if that did not decide it, of the one before; nil: it has none.
+// TraceOf returns the current trace of a task: of this build or, if it has no result there, of the one before; nil if
+// there is none.
 func (s *Set) TraceOf(t *job.Task) *engine.Trace {
 	if t.Decided() {
 		return t.Result.Trace
@@ -96,7 +98,7 @@ func (s *Set) TraceOf(t *job.Task) *engine.Trace {
 	return s.HeldTrace(t)
 }
 
-// HeldTrace is the trace that a task had in the build before, or nil.
+// HeldTrace returns the trace that a task had in the build before, or nil.
 func (s *Set) HeldTrace(t *job.Task) *engine.Trace {
 	if id, ok := s.Held.Held(t.Key); ok {
 		return s.TraceByID(t.Key, id)
@@ -104,15 +106,16 @@ func (s *Set) HeldTrace(t *job.Task) *engine.Trace {
 	return nil
 }
 
-// Lookup is what findParts needs to know of tasks.
+// Lookup is what FindParts needs to know about tasks.
 type Lookup struct {
 	Trace func(*job.Task) *engine.Trace
-	Asked func(*job.Task) bool // whether anybody asked for it
+	Asked func(*job.Task) bool // whether something asked for it
 	Fails func(*job.Task) bool
-	Visit func(*job.Task) bool // is called for each that is found; false: it was before
+	Visit func(*job.Task) bool // called for each part that is found; false: it was found earlier
 }
 
-// FindParts finds the parts that a job asked for, and that these did, and what stands for those that failed: s.parts and s.good.
+// FindParts finds the parts that a job asked for, and that these asked for, and what replaces those that failed:
+// s.Parts and s.Good.
 func (s *Set) FindParts(main *job.Task, of Lookup) {
 	var visit func(t *job.Task)
 	visit = func(t *job.Task) {
@@ -125,7 +128,7 @@ func (s *Set) FindParts(main *job.Task, of Lookup) {
 		_, stands := s.Good[t]
 		if !stands && s.OnError != Fail && of.Fails(t) {
 			for p, good := range s.LastGood(t, s.Traces) {
-				if t == main || t == p || !of.Asked(p) { // a job that went well may do without a part that failed, but not without this one's
+				if t == main || t == p || !of.Asked(p) { // a successful job may not need a part that failed, but it needs that of this one
 					s.Good[p], stands = good, true
 				}
 			}
@@ -139,21 +142,21 @@ func (s *Set) FindParts(main *job.Task, of Lookup) {
 			}
 			for _, p := range s.W.PartsIn(t, tr) {
 				if _, ok := s.Good[p]; stands && !ok {
-					s.Good[p] = nil // it came later than what stands for t
+					s.Good[p] = nil // it is newer than what replaces t
 				}
 				visit(p)
 			}
 		}
 	}
 	visit(main)
-	if main.Proc.Info.Packs { // asked for by atlases, not by itself
+	if main.Proc.Info.Packs { // atlases ask for them, not the job itself
 		if p := s.W.Task(main.Asset, main.On, processor.PackPart); p != nil && of.Asked(p) {
 			visit(p)
 		}
 	}
 }
 
-// TraceByID finds a kept trace, or gives nil.
+// TraceByID returns a kept trace, or nil.
 func (s *Set) TraceByID(k engine.Key, id uint64) *engine.Trace {
 	for _, tr := range s.Traces.Traces(k) {
 		if tr.ID == id {
@@ -163,7 +166,8 @@ func (s *Set) TraceByID(k engine.Key, id uint64) *engine.Trace {
 	return nil
 }
 
-// fallback is the products that stand for those of a task's own trace, if some do: placeholders, or the last good ones.
+// fallback returns the products that replace those of a task's own trace, if there are any: placeholders, or the last
+// good ones.
 func (s *Set) fallback(t *job.Task) (ps []engine.Product, ok bool) {
 	if made := s.Placeholders[t]; made != nil {
 		return made, true
@@ -175,7 +179,7 @@ func (s *Set) fallback(t *job.Task) (ps []engine.Product, ok bool) {
 	return good.Products, true
 }
 
-// ProductsFor are the products that stand for a task with this trace, which may be nil.
+// ProductsFor returns the current products of a task with this trace, which may be nil.
 func (s *Set) ProductsFor(t *job.Task, tr *engine.Trace) []engine.Product {
 	ps, ok := s.fallback(t)
 	if !ok && tr != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
-// MakePlaceholders makes what stands for failed jobs: products that the processor makes, with the asset's settings, of a placeholder in
-// place of its source file; so they are of the type, format and file that the game expects. What of the last good products this does not
-// make stays. Of an asset whose source has no placeholder, or of whose settings nothing can be made, the last good products stay as a
-// whole; if there are none, it has none. It returns the ids of the assets for which placeholders stand.
+// MakePlaceholders makes products for failed jobs: the processor runs with the asset's settings on a placeholder
+// instead of the source file, so the products have the type, format and file that the game expects. Last good products
+// that this does not replace stay. If a source has no placeholder, or nothing can be made with the asset's settings,
+// the last good products stay unchanged; if there are none, the asset has none. It returns the ids of the assets that
+// have placeholders.
 func (s *Set) MakePlaceholders(ctx context.Context) (ids []string) {
 	if s.OnError < Placeholders || ctx.Err() != nil {
 		return nil
@@ -39,8 +40,8 @@ func (s *Set) MakePlaceholders(ctx context.Context) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// ofLastGood are placeholders under the names and files of the last good products, with those that have no placeholder as they were. It
-// is nil if none of them has.
+// ofLastGood returns placeholders with the names and files of the last good products, and those last good products that
+// have no placeholder. It returns nil if none has one.
 func (s *Set) ofLastGood(made, good []engine.Product) []engine.Product {
 	found := false
 	list := slices.Clone(good)
@@ -58,7 +59,8 @@ func (s *Set) ofLastGood(made, good []engine.Product) []engine.Product {
 	return list
 }
 
-// PlaceholderMessage is said of a job for which placeholders stand: in the content database, and to games.
+// PlaceholderMessage is the message about a job that has placeholders, for the content database and for
+// games.
 func (s *Set) PlaceholderMessage(t *job.Task) diag.List {
 	if s.Placeholders[t] == nil {
 		return nil
@@ -67,7 +69,7 @@ func (s *Set) PlaceholderMessage(t *job.Task) diag.List {
 		WithHint("fix it, and build again")}
 }
 
-// PlaceholdersMade is a message about all assets for which placeholders stand.
+// PlaceholdersMade is a message about all assets that have placeholders.
 func (s *Set) PlaceholdersMade(ids []string) *diag.Message {
 	const few = 10
 	text := strings.Join(ids[:min(few, len(ids))], ", ")

@@ -11,11 +11,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Which requests the project has: those that the traces of its tasks ask for, and those that these ask for.
-// They belong to no asset, so they exist as long as a task asks for them.
+// Which requests the project has: those in the traces of its tasks, and those in the traces of these
+// requests. They belong to no asset, so they exist as long as a task makes them.
 
-// findRequests adds the live requests to s.live. A build of few tasks adds those that are concerned: all for which a concerned task asks,
-// or asked before. Of these such stay for which another one asks.
+// findRequests adds the live requests to s.Live. A build of few tasks adds the concerned ones: all that a concerned
+// task makes, or made before. Those that it no longer makes stay if another task makes them.
 func (s *Set) findRequests(is Lookup) {
 	s.followRequests(0, is)
 	if s.Scope == nil {
@@ -32,7 +32,7 @@ func (s *Set) findRequests(is Lookup) {
 	}
 }
 
-// followRequests takes what the live tasks from a number on ask for.
+// followRequests takes the requests of the live tasks from an index on.
 func (s *Set) followRequests(at int, is Lookup) {
 	for ; at < len(s.Live); at++ {
 		if tr := s.TraceOf(s.Live[at]); tr != nil {
@@ -43,7 +43,7 @@ func (s *Set) followRequests(at int, is Lookup) {
 	}
 }
 
-// takeRequest notes that a request is live. Of one that is not concerned nothing changes.
+// takeRequest marks a request as live. Nothing changes if it is not concerned.
 func (s *Set) takeRequest(r *job.Task, is Lookup) {
 	if s.IsLive(r) || s.Scope != nil && !s.Scope.Concerned[r.Asset] {
 		return
@@ -52,7 +52,7 @@ func (s *Set) takeRequest(r *job.Task, is Lookup) {
 	s.Live = append(append(s.Live, r), s.Parts[r]...)
 }
 
-// othersAsk reports whether a task that is not concerned asks for a request.
+// othersAsk reports whether a task that is not concerned makes a request.
 func (s *Set) othersAsk(r *job.Task) bool {
 	for range s.others(r) {
 		return true
@@ -60,7 +60,7 @@ func (s *Set) othersAsk(r *job.Task) bool {
 	return false
 }
 
-// others are the tasks that are not concerned and ask for a request.
+// others returns the tasks that are not concerned and make a request.
 func (s *Set) others(r *job.Task) iter.Seq[*job.Task] {
 	return func(yield func(*job.Task) bool) {
 		for _, n := range s.Scope.Tasks.Looked(state.Subject(state.TaskSubject, r.Subject())) {
@@ -79,7 +79,8 @@ func (s *Set) others(r *job.Task) iter.Seq[*job.Task] {
 	}
 }
 
-// Askers finds the names of those that ask for a request, sorted. The first call goes through all live tasks.
+// Askers returns a function for the sorted names of the tasks that make a request. Its first call goes
+// through all live tasks.
 func (s *Set) Askers() func(r *job.Task) []string {
 	live := sync.OnceValue(func() map[*job.Task][]*job.Task {
 		asked := map[*job.Task][]*job.Task{}
@@ -105,7 +106,8 @@ func (s *Set) Askers() func(r *job.Task) []string {
 	}
 }
 
-// RequestsOf are the requests, with their parts, that a job and its parts made, and that those made. Nearly all jobs have none.
+// RequestsOf returns the requests, with their parts, that a job and its parts made, and that those made. Few jobs have
+// any.
 func (s *Set) RequestsOf(main *job.Task) (list []*job.Task) {
 	take := func(more []*job.Task) {
 		for _, r := range more {
@@ -131,7 +133,8 @@ func (s *Set) RequestsOf(main *job.Task) (list []*job.Task) {
 	return list
 }
 
-// CountRequests takes the requests out of what ran, and counts them. A job that alone asked for one was built.
+// CountRequests removes requests from the jobs that ran, and counts them. The job that made a request counts
+// as built if no other job made it.
 func (s *Set) CountRequests(ran map[job.ID]bool) int {
 	askers := map[job.ID][]job.ID{}
 	for id := range ran {
@@ -162,7 +165,8 @@ func (s *Set) CountRequests(ran map[job.ID]bool) int {
 	return len(askers)
 }
 
-// AssetsOnly are those that a build of few tasks concerns, without what stands for requests.
+// AssetsOnly returns the concerned assets of a build of few tasks, without those that stand for
+// requests.
 func (s *Set) AssetsOnly() []*asset.Asset {
 	return slices.DeleteFunc(s.Assets(), func(a *asset.Asset) bool { return task.IsRequest(a.ID) })
 }

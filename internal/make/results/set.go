@@ -17,22 +17,22 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Scope is what a build checks, if that is not everything.
+// Scope is what a build checks, if it is not everything.
 type Scope struct {
-	Tasks     *state.Tasks          // of the build before
+	Tasks     *state.Tasks          // in the build before
 	Concerned map[*asset.Asset]bool // assets with tasks that may change, be added or be removed: all their tasks are checked
 	Left      map[int]bool          // by number: jobs that the project has no more
 	Unasked   map[*job.Task]bool    // parts of theirs that no task asks for any more, even if their last good products are kept
 }
 
-// Set is what the tasks of a project have, after the engine is done or before it begins.
+// Set is the state of a project's tasks, after the engine is done or before it starts.
 type Set struct {
 	P       *workspace.Workspace
 	W       *job.World
 	Traces  *state.Traces
 	OnError OnError
-	Held    *state.Tasks // the tasks of the build before, if this one leaves any undecided
-	Scope   *Scope       // nil: all tasks are checked, or those that were asked for
+	Held    *state.Tasks // the tasks of the build before, if some have no result in this one
+	Scope   *Scope       // nil: all tasks are checked, or those that were requested
 	Results []*engine.Result
 
 	Live         []*job.Task                    // that the project has: those of the world, and the parts that their traces ask for
@@ -45,7 +45,7 @@ type Set struct {
 
 func NewSet(p *workspace.Workspace, onError OnError) *Set { return &Set{P: p, OnError: onError} }
 
-// JobsRun are the jobs that ran, or would, as a whole or in part.
+// JobsRun returns the jobs that ran, or would run, completely or in part.
 func (s *Set) JobsRun() map[job.ID]bool {
 	ran := map[job.ID]bool{}
 	for _, res := range s.Results {
@@ -57,7 +57,7 @@ func (s *Set) JobsRun() map[job.ID]bool {
 	return ran
 }
 
-// CountProducts counts products, those that are not hidden.
+// CountProducts counts products that are not hidden, and their bytes.
 func CountProducts(ps []engine.Product) (products int, bytes int64) {
 	for i := range ps {
 		if ps[i].File != "" {
@@ -68,7 +68,8 @@ func CountProducts(ps []engine.Product) (products int, bytes int64) {
 	return products, bytes
 }
 
-// ProductsOf is what a task has in the output tree. Those of a job that this build did not decide stay as they are.
+// ProductsOf returns a task's products in the output tree. settled means that the job has no result in this build,
+// so they are not changed.
 func (s *Set) ProductsOf(t *job.Task) (ps []engine.Product, settled bool) {
 	settled = !t.Decided() && !s.W.Task(t.Asset, t.On, "").Decided()
 	return s.ProductsFor(t, s.TraceOf(t)), settled
@@ -78,7 +79,7 @@ func Failed(r *engine.Result) bool {
 	return r != nil && r.Trace != nil && r.Trace.Outcome != engine.Succeeded
 }
 
-// Order compares two tasks by the order in which assets and their tasks are reported.
+// Order compares two tasks in the order of reports.
 func (s *Set) Order(a, b *job.Task) int {
 	if c := cmp.Or(strings.Compare(a.Asset.ID, b.Asset.ID), strings.Compare(a.Asset.Path, b.Asset.Path)); c != 0 || a.Platform == b.Platform {
 		return cmp.Or(c, strings.Compare(a.Part, b.Part))
@@ -87,7 +88,7 @@ func (s *Set) Order(a, b *job.Task) int {
 	return cmp.Compare(slices.Index(platforms, a.Platform), slices.Index(platforms, b.Platform))
 }
 
-// Named returns what patterns of parcels mean.
+// Named returns a function that reports which ids a pattern of a parcel means.
 func (s *Set) Named(pattern string) func(id string) bool {
 	glob, without := project.SplitPattern(pattern)
 	out := make([]func(string) bool, len(without))
@@ -100,12 +101,12 @@ func (s *Set) Named(pattern string) func(id string) bool {
 	}
 }
 
-// named is Named of a glob alone.
+// named is Named for a single glob.
 func (s *Set) named(pattern string) func(id string) bool {
 	if a := s.W.Find(pattern); a != nil {
 		return func(id string) bool { return id == a.ID }
 	}
-	byPath := map[string]bool{} // ids that do not decide
+	byPath := map[string]bool{} // ids for which the id does not decide
 	for _, a := range s.W.Renamed() {
 		if a.MeantBy(pattern) {
 			byPath[a.ID] = true
@@ -122,7 +123,7 @@ func (s *Set) Asset(id string) *asset.Asset {
 	return nil
 }
 
-// ReferenceTo is a reference as processors write it.
+// ReferenceTo converts an engine's reference to a processor's.
 func ReferenceTo(r engine.Reference) processor.Reference {
 	return processor.Reference{UUID: uuid.UUID(r.UUID).String(), SubID: r.SubID, Required: r.Required}
 }
@@ -132,8 +133,8 @@ func Speaks(tr *engine.Trace) bool {
 	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
 }
 
-// HashUnknown hashes the new files that traces of the requested tasks observed, in parallel: the engine would
-// do it one after the other. After a branch is switched these are the files that it brings.
+// HashUnknown hashes the new files that traces of the requested tasks observed, in parallel; the engine would
+// hash them one after the other. After switching a branch these are the files of the new branch.
 func (s *Set) HashUnknown(wanted []*job.Task, workers int) {
 	var unknown []source.Index
 	for _, t := range wanted {

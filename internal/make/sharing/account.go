@@ -8,23 +8,25 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
-// Account is the sharing of one build over its worlds: a build of few tasks that turns out not to be enough makes a second one. The zero
-// value shares nothing.
+// Account is the sharing of one build over its worlds: a build of few tasks that has to check all makes a second world.
+// The zero value shares nothing.
 type Account struct {
-	Now *Sharing // of the world; nil: nothing is shared
+	Now *Sharing // of the current world; nil: nothing is shared
 
 	reported map[string]bool
-	before   Traffic // of worlds before
+	before   Traffic // of earlier worlds
 }
 
-// Begin shares the results of a world, if there is a place for that. The world before has ended.
+// Begin shares the results of a world, if there is a place for that. The world before must have
+// ended.
 func (a *Account) Begin(ctx context.Context, place *Place, w *job.World, whole bool) {
 	if place != nil {
 		a.Now = New(ctx, place, w, whole)
 	}
 }
 
-// Settle waits until all that ran is stored, and returns warnings that it did not return before.
+// Settle waits until all results of runs are stored, and returns warnings that it did not return
+// before.
 func (a *Account) Settle() (warnings diag.List) {
 	if a.Now == nil {
 		return nil
@@ -56,7 +58,7 @@ func (a *Account) End() (warnings diag.List) {
 	return warnings
 }
 
-// Elsewhere is the sharing for the engine; nil if nothing is shared.
+// Elsewhere returns the sharing for the engine, or nil.
 func (a *Account) Elsewhere() engine.Elsewhere {
 	if a.Now == nil {
 		return nil
@@ -64,7 +66,7 @@ func (a *Account) Elsewhere() engine.Elsewhere {
 	return a.Now
 }
 
-// Traffic is that of all worlds.
+// Traffic returns the traffic of all worlds.
 func (a *Account) Traffic() Traffic {
 	t := a.before
 	if a.Now != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Checked is one cache, and what came of trying it.
+// Checked is one cache, and the result of trying it.
 type Checked struct {
 	Name   string   `json:"name"`
 	Writes bool     `json:"writes"`
 	OK     bool     `json:"ok"`
-	Says   []string `json:"says"` // what it is like
+	Says   []string `json:"says"` // its description
 	Wrong  string   `json:"wrong,omitempty"`
 }
 
-// Check tries each cache: it is opened, asked, and, if it may be written to, given a small blob, which is fetched again.
+// Check tries each cache: it opens it, asks it, and, if it is writable, stores a small blob and fetches it again.
 func (p *Place) Check(ctx context.Context) []Checked {
 	c, err := p.Open()
 	if err != nil {
@@ -96,18 +96,19 @@ func (x Checked) try(ctx context.Context, c share.Cache, err error) Checked {
 	return x
 }
 
-// Explained says why a cache has, or has not, the result of a task.
+// Explained is why a cache has the result of a task, or does not have it.
 type Explained struct {
-	Hint, Result string // keys; Result is "" if what the task observes is not known here
-	Lists        int    // of observations, that others made
-	There        bool   // the result can be had
+	Hint, Result string // keys; Result is "" if the observations of the task are not known here
+	Lists        int    // of observations, by other builds
+	There        bool   // the result can be fetched
 
-	Differs *engine.Observation // the first that others saw otherwise, of the list that agrees longest; Value is what is seen here
-	Same    int                 // observations before that
-	Unknown bool                // whether it differs is not known: it is another task's, and its result is not known here
+	Differs *engine.Observation // the first observation with another value, of the list that agrees longest; Value is the local one
+	Same    int                 // number of observations before that
+	Unknown bool                // it is not known whether it differs, because it is of another task whose result is not known here
 }
 
-// Explain compares what a task sees here, by its trace, which may be nil, with what others saw.
+// Explain compares what a task sees here, by its trace, which may be nil, with what runs in other
+// builds saw.
 func (s *Sharing) Explain(ctx context.Context, t *engine.Task, tr *engine.Trace) (*Explained, error) {
 	x := &Explained{Hint: hintKey(t).String()}
 	seen := map[string]digest.Hash{}

@@ -11,14 +11,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Variables that say where results are shared.
+// Environment variables for shared results.
 const (
 	FolderVariable = "KILN_CACHE"      // a folder, or off
 	ModeVariable   = "KILN_CACHE_MODE" // read or read-write
 )
 
-// Choose decides where results are shared: by the environment, by the project file, by what `kiln cache on` noted for this user, in this
-// order. It is nil if nothing of that says so. dir is the project folder.
+// Choose decides where results are shared: by the environment, by the project file, or by `kiln cache on` for this
+// user, in this order. It returns nil if none of them names a place. dir is the project folder.
 func Choose(says project.Cache, dir string, getenv func(string) string) (*Place, error) {
 	word := getenv(FolderVariable)
 	if word == "off" {
@@ -68,7 +68,7 @@ func Choose(says project.Cache, dir string, getenv func(string) string) (*Place,
 	return p, nil
 }
 
-// expand replaces a ~ at the beginning.
+// expand replaces ~ at the beginning of a path.
 func expand(path string) (string, error) {
 	rest, ok := strings.CutPrefix(filepath.ToSlash(path), "~")
 	if !ok || rest != "" && rest[0] != '/' {
@@ -89,7 +89,7 @@ func userFile() (string, error) {
 	return filepath.Join(dir, "kiln", "cache"), err
 }
 
-// UserFolder is the folder that SetUserFolder noted; "": none.
+// UserFolder is the folder set by SetUserFolder; "": none.
 func UserFolder() string {
 	file, err := userFile()
 	if err != nil {
@@ -103,7 +103,7 @@ func UserFolder() string {
 	return line
 }
 
-// SetUserFolder notes the folder for all projects of this user that name none; "" for none.
+// SetUserFolder sets the folder for all projects of this user that name none; "" removes it.
 func SetUserFolder(folder string) error {
 	file, err := userFile()
 	if err != nil {

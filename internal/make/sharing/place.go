@@ -13,17 +13,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Place says where results are shared, and how.
+// Place is where results are shared, and how.
 type Place struct {
 	Folder      string // absolute; "": none
 	Limit       int64  // of the folder, in bytes; 0: its default
 	ReadOnly    bool   // nothing is written to the folder
 	Remote      string // address of a server; "": none
-	WriteRemote bool   // results are written to the server
+	WriteRemote bool   // results are also written to the server
 	Credentials reapi.Credentials
-	Origin      string // what said so, for display: kiln.toml, KILN_CACHE, kiln cache on
+	Origin      string // the setting that named the place, for display: kiln.toml, KILN_CACHE, kiln cache on
 
-	Signed  bool // only results count that are signed by a trusted key
+	Signed  bool // only results signed by a trusted key count
 	trusted []minisign.PublicKey
 	signer  *signer // nil: what ran here is not signed
 
@@ -57,9 +57,9 @@ type Caches struct {
 	results share.Cache
 	writers []share.Cache
 	guards  []*share.Guard
-	names   []string // of the guards
+	names   []string // names of the guards
 
-	failed []error // to be opened
+	failed []error // errors of opening
 
 	Folder *folder.Folder // nil: none
 	Remote *reapi.Client  // nil: none
@@ -103,7 +103,7 @@ func (p *Place) Open() (*Caches, error) {
 	return c, nil
 }
 
-// Collect brings the folder below its limit, if there is one that may be written to. p may be nil.
+// Collect shrinks the folder to its limit, if it is writable. p may be nil.
 func (p *Place) Collect() (folder.Collected, error) {
 	if p == nil || p.Folder == "" || p.ReadOnly {
 		return folder.Collected{}, nil
@@ -122,7 +122,7 @@ func (c *Caches) add(p *Place, name string, cache share.Cache, writes bool) {
 	if c.results == nil {
 		c.results = reading
 	} else {
-		c.results = share.Tiers(c.results, reading, c.writers[0]) // beside a server the folder is written to
+		c.results = share.Tiers(c.results, reading, c.writers[0]) // together with a server, the folder is written to
 	}
 	c.guards, c.names = append(c.guards, reading), append(c.names, name)
 	if writes {
@@ -132,7 +132,7 @@ func (c *Caches) add(p *Place, name string, cache share.Cache, writes bool) {
 	}
 }
 
-// Troubles are the first failures of the caches.
+// Troubles returns the first failure of each cache.
 func (c *Caches) Troubles() (list []error) {
 	list = append(list, c.failed...)
 	said := map[string]bool{}

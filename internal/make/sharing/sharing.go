@@ -1,10 +1,9 @@
-// Package sharing looks for results of other builds on behalf of the engine, and stores what ran here for
-// other builds. It stands between the engine's words, tasks and traces, and those of package share, entries
-// and blobs.
+// Package sharing looks up results of other builds for the engine, and stores results of runs here for
+// other builds. It converts between tasks and traces of the engine and entries and blobs of package share.
 //
-// A cache is never needed: whatever is wrong with it, jobs run. What it gives is checked before it counts:
-// entries name their keys, blobs are hashed, and a result counts only once all of its outputs are on this
-// disk. Products that have no file stay where they are until they are opened (see cas.Store.Promise).
+// A cache is never required: if something is wrong with it, jobs run. What it returns is checked before it
+// counts: entries name their keys, blobs are hashed, and a result counts only when all of its outputs are
+// on this disk. Products without a file are not fetched until they are opened (see cas.Store.Promise).
 package sharing
 
 import (
@@ -29,8 +28,8 @@ import (
 )
 
 const (
-	lookups = 64 // questions in flight
-	uploads = 32 // results that are stored at once
+	lookups = 64 // concurrent questions
+	uploads = 32 // concurrent uploads
 )
 
 // Sharing is an engine.Elsewhere for one build. Caches are opened with the first question.
@@ -38,11 +37,11 @@ type Sharing struct {
 	place *Place
 	w     *job.World
 	ctx   context.Context // ends with the build
-	whole bool            // nothing is promised
+	whole bool            // promises are not used
 
 	open   sync.Once
 	caches *Caches // nil: none can be used
-	failed error   // why
+	failed error   // why not
 
 	pending sync.WaitGroup
 	slots   chan struct{}
@@ -55,8 +54,8 @@ type Sharing struct {
 
 var _ engine.Elsewhere = (*Sharing)(nil)
 
-// New shares the results of a world's jobs. Blobs that are promised come from the caches from then on. With whole, no promise counts, and a
-// result counts only once all of its blobs are on this disk: after a promise was broken, nothing is built on another one.
+// New shares the results of a world's jobs. Promised blobs then come from the caches. With whole, promises do not
+// count: a result counts only when all of its blobs are on this disk. This is for a build after a broken promise.
 func New(ctx context.Context, place *Place, w *job.World, whole bool) *Sharing {
 	s := &Sharing{place: place, w: w, ctx: ctx, whole: whole, slots: make(chan struct{}, uploads)}
 	if w.Blobs.Fetch = s.fetchPromised; whole {
@@ -65,16 +64,17 @@ func New(ctx context.Context, place *Place, w *job.World, whole bool) *Sharing {
 	return s
 }
 
-// opened are the caches; nil if none can be used.
+// opened returns the caches; nil if none can be used.
 func (s *Sharing) opened() *Caches {
 	s.open.Do(func() { s.caches, s.failed = s.place.Open() })
 	return s.caches
 }
 
-// machine is in the keys of what an external program makes.
+// machine is part of the keys of what external programs make.
 const machine = runtime.GOOS + "/" + runtime.GOARCH
 
-// hintKey is that of a task. The key of a task has everything that decides it before it runs but the code.
+// hintKey is the first key of a task. A task's key has everything that is known before it runs, except the
+// code.
 func hintKey(t *engine.Task) share.Key {
 	b := digest.Build("shared task").Hash("task", digest.Hash(t.Key)).Hash("fingerprint", t.Fingerprint)
 	if t.Outside {
@@ -83,7 +83,7 @@ func hintKey(t *engine.Task) share.Key {
 	return share.HintKey(b.Sum())
 }
 
-// resultKey is that of what a task comes to that sees this.
+// resultKey is the key of a task's result after these observations.
 func resultKey(t *engine.Task, seen []engine.Observation) share.Key {
 	on := ""
 	if t.Outside || slices.ContainsFunc(seen, func(o engine.Observation) bool { return o.Kind == job.SawTool }) {
@@ -92,7 +92,7 @@ func resultKey(t *engine.Task, seen []engine.Observation) share.Key {
 	return share.ResultKey(hintKey(t), seen, on)
 }
 
-// each calls f for numbers below n, many at once.
+// each calls f for the numbers below n, several at once.
 func each(n, most int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -106,7 +106,7 @@ func each(n, most int, f func(i int)) {
 	wg.Wait()
 }
 
-// Sought and Possible are the world's.
+// Sought returns the task that a subject means, as World does.
 func (s *Sharing) Sought(subject string) *engine.Task { return s.w.Sought(subject) }
 
 // Possible reports whether a task can run here.
@@ -142,7 +142,7 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	return list
 }
 
-// Results asks what runs came to that saw this, and fetches what stands in the output folder.
+// Results asks for the results of runs that made these observations, and fetches their files.
 func (s *Sharing) Results(ctx context.Context, asked []engine.Asked, answer func(int, *engine.Trace)) {
 	each(len(asked), lookups, func(i int) {
 		t, err := s.result(ctx, &asked[i])
@@ -230,7 +230,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	if err := s.bring(ctx, c.results, asked.Task, now, later); err != nil {
 		return nil, err
 	}
-	if len(c.hints) > 1 { // the folder alone will do when the server cannot be reached
+	if len(c.hints) > 1 { // if the server cannot be reached, the folder is enough
 		seen := slices.Clone(asked.Observations)
 		s.pending.Go(func() { s.noteHint(c.writers[0], asked.Task, seen) })
 	}
@@ -266,7 +266,7 @@ func (s *Sharing) bring(ctx context.Context, c share.Cache, t *engine.Task, now,
 	return nil
 }
 
-// absent are the blobs that are not on this disk.
+// absent returns the blobs that are not on this disk.
 func (s *Sharing) absent(ctx context.Context, blobs []share.Blob) (list []share.Blob, err error) {
 	hashes := make([]digest.Hash, len(blobs))
 	for i := range blobs {
@@ -291,7 +291,7 @@ func (s *Sharing) fetch(ctx context.Context, c share.Cache, b share.Blob) error 
 	return w.CommitAs(b.Hash)
 }
 
-// fetchPromised is where a store's promised blobs come from.
+// fetchPromised fetches a promised blob for a store.
 func (s *Sharing) fetchPromised(_ context.Context, h digest.Hash, sum [sha256.Size]byte, size int64, to io.Writer) error {
 	c := s.opened()
 	if c == nil {
@@ -306,12 +306,12 @@ func (s *Sharing) fetchPromised(_ context.Context, h digest.Hash, sum [sha256.Si
 	return err
 }
 
-// Unasked is where the promised blobs of a store come from of which only is asked whether they are there.
+// Unasked is the source of promised blobs for a store that is only asked whether they exist.
 func Unasked(context.Context, digest.Hash, [sha256.Size]byte, int64, io.Writer) error {
 	return errors.ErrUnsupported
 }
 
-// Ran stores what a run came to, beside the build.
+// Ran stores the result of a run, in parallel to the build.
 func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 	if !s.place.Writes() {
 		return
@@ -327,7 +327,8 @@ func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 	})
 }
 
-// Push stores the results that hold, and counts them, those of which blobs are lost, and the tasks that would run now: they have none.
+// Push stores the results that hold. It counts them, those with lost blobs, and the tasks that would run now and so
+// have none.
 func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
 	c := s.opened()
 	if c == nil {
@@ -404,7 +405,7 @@ func (s *Sharing) store(cache share.Cache, t *engine.Task, tr *engine.Trace, may
 	return n + int64(hint), err
 }
 
-// noteHint adds to a hint what a run observed, and returns the size of what was written.
+// noteHint adds the observations of a run to a hint, and returns the size of what was written.
 func (s *Sharing) noteHint(cache share.Cache, t *engine.Task, seen []engine.Observation) (int, error) {
 	key, hint := hintKey(t), &share.Hint{}
 	value, err := cache.Get(s.ctx, key)
@@ -424,7 +425,7 @@ func (s *Sharing) noteHint(cache share.Cache, t *engine.Task, seen []engine.Obse
 	return len(value), cache.Put(s.ctx, key, value, nil)
 }
 
-// resultOf is a trace in the words of caches.
+// resultOf converts a trace to a result for caches.
 func (s *Sharing) resultOf(t *engine.Task, tr *engine.Trace) (*share.Result, error) {
 	r := &share.Result{
 		Fingerprint: t.Fingerprint, Outcome: tr.Outcome, Shareable: tr.Shareable, Messages: tr.Messages, Root: tr.Root, Ring: tr.Ring,
@@ -433,7 +434,7 @@ func (s *Sharing) resultOf(t *engine.Task, tr *engine.Trace) (*share.Result, err
 		p := tr.Products[i]
 		sum, err := s.w.Blobs.SHA256(p.Hash)
 		if cas.Lost(err) {
-			if f, oerr := s.w.Open(p.Hash); oerr == nil { // which makes it again of an output
+			if f, oerr := s.w.Open(p.Hash); oerr == nil { // this makes it from an output
 				f.Close()
 				sum, err = s.w.Blobs.SHA256(p.Hash)
 			}
@@ -465,7 +466,7 @@ func (s *Sharing) resultOf(t *engine.Task, tr *engine.Trace) (*share.Result, err
 	return r, nil
 }
 
-// blob is what caches want to know of a blob that is on this disk.
+// blob returns what caches need to know about a blob on this disk.
 func (s *Sharing) blob(h digest.Hash) (b share.Blob, err error) {
 	b.Hash = h
 	if b.SHA256, err = s.w.Blobs.SHA256(h); err != nil {
@@ -483,30 +484,30 @@ func (s *Sharing) blob(h digest.Hash) (b share.Blob, err error) {
 	return b, err
 }
 
-// Settle waits until all that ran is stored.
+// Settle waits until all results of runs are stored.
 func (s *Sharing) Settle() { s.pending.Wait() }
 
-// Close ends the sharing. From then on no promised blob can be fetched.
+// Close ends the sharing. Promised blobs cannot be fetched afterwards.
 func (s *Sharing) Close() {
 	s.Settle()
 	s.open.Do(func() { s.failed = context.Canceled })
 	if s.caches != nil {
-		s.caches.Close() // what it cannot clear up, the next one does
+		s.caches.Close() // what it cannot delete, the next one will
 	}
 }
 
-// Traffic is what a build had to do with caches.
+// Traffic is how much a build exchanged with caches.
 type Traffic struct {
 	Downloaded, Uploaded int64   // bytes
 	Saved                float64 // seconds that the adopted results took where they ran
 }
 
-// Traffic sums up.
+// Traffic returns the sums.
 func (s *Sharing) Traffic() Traffic {
 	return Traffic{s.downloaded.Load(), s.uploaded.Load(), float64(s.saved.Load()) / 1000}
 }
 
-// Troubles are what went wrong with caches, one error each.
+// Troubles returns the problems with caches, one error each.
 func (s *Sharing) Troubles() []error {
 	if s.failed != nil {
 		return []error{s.failed}

@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// Environment variables for signing results: the file of a secret key of minisign, and its password.
+// Environment variables for signing results: the file of a minisign secret key, and its password.
 const (
 	KeyVariable      = "KILN_CACHE_KEY"
 	PasswordVariable = "KILN_KEY_PASSWORD"
@@ -21,7 +21,7 @@ const (
 // signer signs results.
 type signer struct{ key minisign.PrivateKey }
 
-// signing takes out of project file and environment whose results count, and by which key those that ran here are signed.
+// signing reads from project file and environment whose results count, and which key signs results of runs here.
 func (p *Place) signing(says project.Cache, getenv func(string) string) error {
 	if says.Trust == "signed" {
 		p.Signed = true
@@ -57,7 +57,8 @@ func (p *Place) signing(says project.Cache, getenv func(string) string) error {
 	return nil
 }
 
-// verify reports whether one of the trusted keys signed this. Without trust = "signed" anything counts.
+// verify reports whether one of the trusted keys signed the text. Without trust = "signed" every result
+// counts.
 func (p *Place) verify(signed, signature []byte) bool {
 	if !p.Signed {
 		return true

@@ -8,48 +8,51 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// Request is a processor with settings on a source. It belongs to no asset, and equal ones are one task on a platform.
+// Request is a processor with settings on a source. It belongs to no asset. Equal requests are one task on a platform.
 type Request struct {
 	Processor string
-	Given     string // settings that the asker gives, a JSON object
-	ByHand    string // what it depends on by hand besides, as asset.ByHand has it as text; it has no bytes 1 and 2
+	Given     string // settings from the requester, a JSON object
+	ByHand    string // further dependencies by hand, as text in the form of asset.ByHand; it does not contain the bytes 1 and 2
 	Source    Source
 }
 
-// Source is what a request is about. The zero Source is nothing.
+// Source is the source of a request. The zero Source is nothing.
 type Source struct {
 	Kind SourceKind
 
-	Path string // of a File
+	Path string // of File
 
 	Hash      digest.Hash // of Bytes
-	Extension string      // that says what they are
+	Extension string      // with the format of the bytes
 
-	By    Subject // of a Product: what makes it, without its platform
+	By    Subject // of Product: the task that makes it, without its platform
 	SubID uint32
 }
 
-// SourceKind is what a request can be about. It begins the source where that is written.
+// SourceKind is the kind of a request's source. It is the first byte of its text.
 type SourceKind byte
 
 const (
 	Nothing SourceKind = 0
-	File    SourceKind = 'f' // and its path
-	Bytes   SourceKind = 'b' // and their hash, and the extension
-	Product SourceKind = 'p' // and its sub id, the part and the processor that make it, quoted, and the asset, which may be a request
+	File    SourceKind = 'f' // followed by its path
+	Bytes   SourceKind = 'b' // followed by their hash and the extension
+	// Followed by its sub id, the part and the processor that make it, quoted, and the asset, which may be a
+	// request.
+	Product SourceKind = 'p'
 )
 
-// requestMark begins the ids of requests. No path below a source root, and no id, begins so.
+// requestMark is the prefix of the ids of requests. No path below a source root, and no id, begins
+// with it.
 const requestMark = "//"
 
-// IsRequest reports whether an id is that of a request.
+// IsRequest reports whether an id stands for a request.
 func IsRequest(id string) bool { return strings.HasPrefix(id, requestMark) }
 
-// AsksFor reports whether the text of a subject may be that of a request: it is looked for in all that traces
-// name.
+// AsksFor reports whether the text of a subject may mean a request. It is a fast check for everything that
+// traces name.
 func AsksFor(subject string) bool { return strings.Contains(subject, "\x00"+requestMark) }
 
-// ID writes a request as the id of the asset that stands for it.
+// ID returns the id of the asset that stands for a request.
 func (r Request) ID() string {
 	given := r.Given
 	if r.ByHand != "" {
@@ -70,7 +73,7 @@ func (s Source) text() string {
 	return ""
 }
 
-// ParseRequest reads the id of a request.
+// ParseRequest is the reverse of ID.
 func ParseRequest(id string) (r Request, ok bool) {
 	var source string
 	name, rest, _ := strings.Cut(strings.TrimPrefix(id, requestMark), "\x01")
@@ -126,7 +129,8 @@ func parseProduct(s Source, text string) (Source, bool) {
 	return s, text != ""
 }
 
-// SourceBlob is the hash of the bytes that a request is about; zero if it is about something else.
+// SourceBlob is the hash of the bytes that are a request's source; zero if its source is something
+// else.
 func SourceBlob(id string) digest.Hash {
 	r, _ := ParseRequest(id)
 	return r.Source.Hash
@@ -137,7 +141,7 @@ func (s Source) FileName() string { return bytesMark + s.Hash.String()[:16] + s.
 
 const bytesMark = "~"
 
-// IsFileName reports whether a path is one that FileName gave.
+// IsFileName reports whether a path was made by FileName.
 func IsFileName(name string) bool {
 	if !strings.HasPrefix(name, bytesMark) || len(name) < 17 {
 		return false
@@ -146,8 +150,8 @@ func IsFileName(name string) bool {
 	return err == nil
 }
 
-// String is a request for display. Two requests never have the same: the engine finds cycles by the names of
-// tasks.
+// String is a request for display. Different requests have different texts, because the engine finds cycles
+// by the names of tasks.
 func (r Request) String() string {
 	text := r.Processor + r.Source.of()
 	if r.Given != "{}" {

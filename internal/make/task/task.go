@@ -1,15 +1,17 @@
-// Package task names what can be asked for: a job, a part of one, or a request, as text. It is what stands in
-// traces and snapshots, and what is displayed.
+// Package task has the names, as text, of everything that can be asked for: a job, a part of one, or a
+// request. The names are in traces and snapshots, and are displayed.
 package task
 
 import "strings"
 
-// Subject names a job, or a part of one. String is how the engine hands it around, and how it stands in traces.
+// Subject names a job, or a part of one. String is its text for the engine and in traces.
 type Subject struct {
-	Platform  string
-	Asset     string // by id or path
-	Part      string // "" for the job itself
-	Processor string // of a part, always, whose trace may outlive its job's place; of a job unless it is the asset's first on the platform
+	Platform string
+	Asset    string // id or path
+	Part     string // "" for the job itself
+	// Always set for a part, whose trace may outlive the position of its job; for a job only if it is not the
+	// asset's first on the platform.
+	Processor string
 }
 
 func (s Subject) String() string {
@@ -23,7 +25,7 @@ func (s Subject) String() string {
 	return text
 }
 
-// ParseSubject reads what String wrote.
+// ParseSubject is the reverse of String.
 func ParseSubject(text string) (s Subject) {
 	s.Platform, text, _ = strings.Cut(text, "\x00")
 	s.Asset, text, _ = strings.Cut(text, "\x00")
@@ -31,10 +33,10 @@ func ParseSubject(text string) (s Subject) {
 	return s
 }
 
-// FullName is a task for display.
+// FullName is the name of a task for display.
 func FullName(job, platform string) string { return job + " [" + platform + "]" }
 
-// JobOf is the job's name in that of a task.
+// JobOf returns the job in the name of a task.
 func JobOf(name string) string {
 	if i := strings.LastIndex(name, " ["); i >= 0 {
 		name = name[:i]
@@ -42,13 +44,14 @@ func JobOf(name string) string {
 	return name
 }
 
-// AssetOf is the asset alone.
+// AssetOf returns the asset in it.
 func AssetOf(name string) string {
 	asset, _, _ := strings.Cut(JobOf(name), PartMark)
 	return asset
 }
 
-// Name is a job, or a part of one, without its platform. The processor is named where the asset has several.
+// Name is the name of a job, or of a part, without its platform. The processor is included if the asset has
+// several.
 func Name(asset, among, part string) string {
 	if among != "" {
 		asset += PartMark + among
@@ -59,5 +62,5 @@ func Name(asset, among, part string) string {
 	return asset
 }
 
-// PartMark stands between an asset and one of its processors, and a part of a job.
+// PartMark separates an asset from one of its processors, and from a part of a job.
 const PartMark = " ▸ "

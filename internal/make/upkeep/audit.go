@@ -22,30 +22,31 @@ import (
 
 // Auditor audits a project.
 type Auditor struct {
-	Beside func(dir string) *workspace.Workspace // the project with state and output in a folder
+	Beside func(dir string) *workspace.Workspace // returns the project with state and output in a folder
 	Look   func(ctx context.Context) (*view.View, error)
 
-	// Build builds the assets beside the project: with this number of workers, jobs in an order of this seed.
+	// Build builds the assets beside the project: with this number of workers, and jobs in an order of this
+	// seed.
 	Build func(ctx context.Context, w *workspace.Workspace, workers int, shuffle uint64) (jobs, failed int, messages diag.List, err error)
 }
 
-// Difference is a job that came out otherwise under other conditions.
+// Difference is a job with another result under other conditions.
 type Difference struct {
 	Processor, Asset, Platform string
-	What                       string // in words, with the place where it is known
+	What                       string // a description, with the place if it is known
 }
 
-// Audited is what an audit found.
+// Audited is the result of an audit.
 type Audited struct {
-	Jobs        int          // built twice; parts of jobs are not counted
-	Failed      int          // in the second build; unless that is a difference, in the first one too
+	Jobs        int          // jobs built twice, without parts
+	Failed      int          // in the second build; and in the first, unless it is listed as a difference
 	Differences []Difference // by processor, asset, platform
-	Unread      diag.List    // source files that could not be taken in or read, in either build: what is made of them was not compared
+	Unread      diag.List    // source files that could not be read in either build: what is made from them was not compared
 	Messages    []string     // the conditions of the two builds
 }
 
-// conditions under which a build must come out the same. The folders' paths differ in length too, and the second build
-// begins in another second.
+// conditions must not affect the result of a build. The folders' paths also differ in length, and the second build
+// starts in another second.
 type conditions struct {
 	name    string
 	workers int
@@ -61,8 +62,9 @@ func (c conditions) String() string {
 	return fmt.Sprintf("%s: %d workers, %s, TZ=%s, LC_ALL=%s", c.name, c.workers, order, c.env["TZ"], c.env["LC_ALL"])
 }
 
-// Audit builds the assets twice from nothing, beside the project's own output, under conditions that must not matter, and compares what
-// jobs observed, said and made. The project's own state is not touched, and no lock is needed.
+// Audit builds the assets twice from nothing, beside the project's own output, under conditions that must not matter,
+// and compares observations, messages and products of all jobs. The project's own state is not touched, and no lock is
+// needed.
 func (a *Auditor) Audit(ctx context.Context) (*Audited, error) {
 	two := []conditions{
 		{"first", 1, 0, map[string]string{"TZ": "UTC", "LC_ALL": "C", "HOME": "/"}},
@@ -95,14 +97,15 @@ func (a *Auditor) Audit(ctx context.Context) (*Audited, error) {
 	return found, found.compare(ctx, a, dirs)
 }
 
-// unread takes note of a source file, once.
+// unread adds a source file, once.
 func (a *Audited) unread(m *diag.Message) {
 	if !slices.ContainsFunc(a.Unread, func(o *diag.Message) bool { return o.Error() == m.Error() }) {
 		a.Unread = append(a.Unread, m)
 	}
 }
 
-// waitForSecond waits for the clock's next second, so that a time that gets into a product shows.
+// waitForSecond waits for the clock's next second, so that a time that gets into a product makes a
+// difference.
 func waitForSecond(ctx context.Context) {
 	now := time.Now()
 	select {
@@ -111,9 +114,9 @@ func waitForSecond(ctx context.Context) {
 	}
 }
 
-// compare compares the traces that two builds left.
+// compare compares the traces of two builds.
 func (a *Audited) compare(ctx context.Context, with *Auditor, dirs []string) error {
-	v, err := with.Look(ctx) // for the names that keys have
+	v, err := with.Look(ctx) // for the names of the keys
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (a *Audited) compare(ctx context.Context, with *Auditor, dirs []string) err
 	return nil
 }
 
-// traceDifference puts into words the first thing in which two runs of a job differ.
+// traceDifference describes the first difference between two runs of a job.
 func traceDifference(a, b *engine.Trace, blobs []*cas.Store) string {
 	switch {
 	case a.Outcome != b.Outcome:

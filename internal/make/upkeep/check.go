@@ -19,19 +19,19 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Check finds mistakes in names and references without running anything.
+// Check finds errors in names and references without running anything.
 type Check struct {
 	P         *workspace.Workspace
 	Table     *source.Table // of source files, as they are now
 	Set       *asset.Table
 	Messages  diag.List       // about rules, settings and files
-	Prev      *state.Snapshot // of the last build; nil: nothing is known of one, or its source roots differ
-	SameRules bool            // rules and processors are those of the last build
+	Prev      *state.Snapshot // of the last build; nil: there is none, or its source roots differ
+	SameRules bool            // rules and processors are unchanged since the last build
 
-	other map[string]bool // paths, as shown, of files that changed since the last build
+	other map[string]bool // displayed paths of files that changed since the last build
 }
 
-// Run returns Messages and what it finds: names first, then what jobs said about files that did not change, then references.
+// Run returns Messages and what it finds: first names, then what jobs reported about unchanged files, then references.
 func (c *Check) Run() diag.List {
 	c.other = map[string]bool{}
 	c.Messages = append(c.Messages, IdleRules(c.P, c.Table, c.Set, c.Messages)...)
@@ -48,10 +48,10 @@ func (c *Check) display(p string) string {
 	return c.P.Prefixes()[root] + p
 }
 
-// pathOf is the path of an entry that differs.
+// pathOf is the path of a changed entry.
 func pathOf(e source.Difference) string { return path.Join(e.Folder, cmp.Or(e.Now, e.Was).Name) }
 
-// names finds assets whose ids collide, and files that are not what their names say.
+// names finds assets whose ids collide, and files whose content does not match their names.
 func (c *Check) names() {
 	for i := range c.Set.Assets {
 		a := &c.Set.Assets[i]
@@ -67,7 +67,7 @@ func (c *Check) names() {
 	}
 }
 
-// remembered are the messages of the jobs of the last build about files that have not changed since.
+// remembered returns the messages of jobs of the last build about files that have not changed since.
 func (c *Check) remembered() {
 	known := map[string]bool{}
 	for _, m := range c.Messages {
@@ -93,7 +93,7 @@ func (c *Check) remembered() {
 		}
 	}
 	if !c.SameRules {
-		return // settings may be others
+		return // settings may have changed
 	}
 	for _, m := range diag.Decode[*diag.Message](c.Prev.Messages) {
 		job := m.File != "" && m.Code != diag.NeedsFailed && m.Code != diag.StateDamaged && m.Code != diag.OutputUnwritable
@@ -116,8 +116,8 @@ func (c *Check) differs(file string) bool {
 // mostRemoved is how many removed files are looked for in others.
 const mostRemoved = 10_000
 
-// references finds, for each file that was removed since the last build, the assets whose jobs read it or
-// asked for it, and whose files still name it.
+// references finds, for each file removed since the last build, the assets whose jobs read it or asked
+// for it, and whose files still name it.
 func (c *Check) references() {
 	tasks, err := c.Prev.Tasks()
 	entries, _ := c.Table.Differences(c.Prev.Sources)
@@ -165,10 +165,10 @@ func (c *Check) references() {
 	}
 }
 
-// maxReferrer is the largest file that is searched for names of other files.
+// maxReferrer is the size of the largest file that is searched, in bytes.
 const maxReferrer = 16 << 20
 
-// reference is the message that an asset's file names something that was removed, or nil if it does not.
+// reference is the message that an asset's file names something that was removed, or nil.
 func (c *Check) reference(a *asset.Asset, gone string, names, added []string) *diag.Message {
 	_, root, ok := c.Table.Find(a.Path)
 	if !ok {

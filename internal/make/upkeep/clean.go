@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
-// Clean deletes the outputs that Kiln made, and with state also all that it remembers. The caller holds the lock, unless it is a dry run,
-// which only counts.
-// It returns how many files it deleted, and messages about what stays although it looks like Kiln's.
+// Clean deletes the outputs that Kiln made, and with state also Kiln's state. The caller holds the lock, unless it is a
+// dry run, which only counts. It returns the number of deleted files, and messages about files that look like Kiln's
+// but stay.
 func (s *Found) Clean(state, dryRun bool) (int, diag.List, error) {
 	n, err := s.clean(state, dryRun)
 	if err != nil || dryRun {
@@ -43,7 +43,7 @@ func (s *Found) clean(state, dryRun bool) (int, error) {
 		return n, err
 	}
 	for _, e := range entries {
-		if e.Name() != "lock" { // held by the caller
+		if e.Name() != "lock" { // the caller holds it
 			err = errors.Join(err, workspace.RemoveAll(filepath.Join(s.P.StatePlace(), e.Name())))
 		}
 	}

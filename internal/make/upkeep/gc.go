@@ -26,43 +26,45 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// GCRequest says which traces go of those that the project does not need as it is now.
+// GCRequest says which of the unneeded traces are deleted.
 type GCRequest struct {
-	Unused   time.Duration // those that were not used for longer than this
-	MaxBytes int64         // then those not used for longest, until all blobs together have no more bytes than this; 0: no limit
-	DryRun   bool          // report what would be deleted, and write nothing
+	Unused   time.Duration // those not used for longer than this
+	MaxBytes int64         // then the least recently used ones, until all blobs together have at most this size; 0: no limit
+	DryRun   bool          // report what would be deleted, write nothing
 	Now      time.Time     // zero: now
 }
 
-// Freed is what went, and what was kept.
+// Freed is what was deleted, and what was kept.
 type Freed struct {
 	Traces, Files         int
-	Bytes                 int64 // of files
+	Bytes                 int64 // sum of the files
 	KeptTraces, KeptFiles int   // files: blobs
 	KeptBytes             int64
-	Unsettled             bool // no trace was deleted: only they show which files in the output folder are Kiln's, until the next build
-	Messages              diag.List
+	// No trace was deleted, because only traces show which files in the output folder are Kiln's; the next build
+	// changes that.
+	Unsettled bool
+	Messages  diag.List
 }
 
-// Found is a project as it is, with what the build before left.
+// Found is a project with what the build before left.
 type Found struct {
 	*results.Set
 	Prev    *state.Snapshot // nil: there was no build before
 	Before  *plan.Before
 	Tree    *outputs.Tree
-	Shipped []string // files that builds before made of products
+	Shipped []string // files that earlier builds made from products
 	Settled uint64   // number of the build up to which the snapshot knows all outputs
 	Said    diag.List
 }
 
-// GC deletes traces that nothing has used for long, blobs that no trace names, and what killed builds left
-// behind. The caller holds the lock, unless it is a dry run.
+// GC deletes traces that have not been used recently, blobs that no trace names, and files that killed
+// builds left behind. The caller holds the lock, unless it is a dry run.
 //
-// Traces are deleted first, in one step, and then blobs: if that is interrupted, there are blobs that no
-// trace names. The other order would do no harm either, since a trace whose blob is lost does not hold, but
-// would have good traces made again.
+// Traces are deleted first, in one step, and then blobs: after an interruption there are blobs that no
+// trace names. The other order would be safe too, since a trace whose blob is lost does not hold, but jobs
+// with good traces would run again.
 func (s *Found) GC(ctx context.Context, req GCRequest) (*Freed, error) {
-	log, _, err := state.OpenTraces(s.P.TracesPath(), req.DryRun) // s.Traces has those in front now that would hold
+	log, _, err := state.OpenTraces(s.P.TracesPath(), req.DryRun) // s.Traces has the traces first that would hold now
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +94,9 @@ type traceID struct {
 	id  uint64
 }
 
-// needed are the traces that stay whatever their age: of each task of the project the one that was used last,
-// by the log and by the snapshot; if it is a failure, the last good one too; the one that would hold now; and
-// any that a build needs to know which outputs are Kiln's.
+// needed returns the traces that stay whatever their age: for each task of the project the last used one, by
+// the log and by the snapshot; if it is a failure, also the last good one; the one that would hold now; and
+// those that a build needs to know which outputs are Kiln's.
 func (s *Found) needed(log *state.Traces) map[traceID]*engine.Trace {
 	ids := map[traceID]bool{}
 	for _, r := range s.Results {
@@ -138,8 +140,8 @@ type agedTrace struct {
 	used  time.Time
 }
 
-// unneeded are the other traces, the one not used for longest first. Those of assets that were removed since
-// the last build were used until then.
+// unneeded returns the other traces, the least recently used first. Those of assets that were removed since
+// the last build count as used until then.
 func (s *Found) unneeded(log *state.Traces, needed map[traceID]*engine.Trace) []agedTrace {
 	atLast := map[traceID]bool{}
 	var last time.Time
@@ -166,18 +168,18 @@ func (s *Found) unneeded(log *state.Traces, needed map[traceID]*engine.Trace) []
 	return all
 }
 
-// garbage sorts traces and blobs into those that stay and those that go.
+// garbage sorts traces and blobs into those that stay and those that are deleted.
 type garbage struct {
 	keep    map[traceID]*engine.Trace
-	sources []digest.Hash         // what requests are about, of bytes
-	blobs   map[digest.Hash]*blob // all that are there
-	kept    int64                 // bytes of those that are named
+	sources []digest.Hash         // sources of requests that are bytes
+	blobs   map[digest.Hash]*blob // all that exist
+	kept    int64                 // bytes of the blobs that traces name
 }
 
 type blob struct {
 	size   int64
-	names  int  // how often traces that stay name it
-	needed bool // by a trace that stays whatever happens
+	names  int  // number of remaining traces that name it
+	needed bool // named by a trace that always stays
 }
 
 func (g *garbage) findBlobs(ctx context.Context, store *cas.Store) error {
@@ -192,7 +194,7 @@ func (g *garbage) findBlobs(ctx context.Context, store *cas.Store) error {
 	return err
 }
 
-// name counts the blobs that a trace names, once more or once less.
+// name adds times to the counts of the blobs that a trace names.
 func (g *garbage) name(tr *engine.Trace, times int) {
 	for i := range tr.Products {
 		g.nameBlob(tr.Products[i].Hash, times)
@@ -214,7 +216,7 @@ func (g *garbage) nameBlob(h digest.Hash, times int) {
 	}
 }
 
-// requestSources are the bytes that live requests are about.
+// requestSources returns the bytes that are sources of live requests.
 func (s *Found) requestSources() (list []digest.Hash) {
 	for _, t := range s.Live {
 		if h := task.SourceBlob(t.Asset.ID); !h.IsZero() {
@@ -224,7 +226,8 @@ func (s *Found) requestSources() (list []digest.Hash) {
 	return list
 }
 
-// choose decides which of the aged traces stay too. A trace that would free no byte does not go for its size.
+// choose decides which of the aged traces stay too. A trace is not deleted for the size limit if that would
+// free nothing.
 func (g *garbage) choose(req GCRequest, aged []agedTrace, f *Freed) {
 	all := len(g.keep) + len(aged)
 	for _, tr := range g.keep {
@@ -273,8 +276,8 @@ func (g *garbage) sweep(ctx context.Context, store *cas.Store, f *Freed, dryRun 
 	return nil
 }
 
-// removeLeftOvers removes what builds that were killed left behind, and a content database that could not be
-// used. What cannot be removed stays: it does no harm.
+// removeLeftOvers removes files that killed builds left behind, and a damaged content database. Files that
+// cannot be removed stay; they do no harm.
 func (f *Freed) removeLeftOvers(p *workspace.Workspace, dryRun bool) {
 	left := []string{p.ScratchDir(), filepath.Join(p.CasDir(), "tmp"), p.DatabasePath() + contentdb.Aside}
 	entries, _ := os.ReadDir(p.StatePlace())

@@ -19,15 +19,15 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Verified is what Verify found.
+// Verified is the result of Verify.
 type Verified struct {
-	Sources, Products, Blobs int       // looked at
-	Messages                 diag.List // what was wrong; the next build repairs all of it
+	Sources, Products, Blobs int       // numbers of checked ones
+	Messages                 diag.List // problems; the next build repairs all of them
 
-	known map[digest.Hash]bool // blobs that are there, were removed, or are reported as lost
+	known map[digest.Hash]bool // blobs that exist, were removed, or were reported as lost
 }
 
-// strangers looks for products of which nothing is known.
+// strangers finds unknown products in the output folder.
 func (v *Verified) strangers(s *Found, fix bool) {
 	found := s.Tree.Strangers(s.Shipped)
 	if fix {
@@ -51,7 +51,8 @@ func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 	})
 }
 
-// lost looks for missing blobs of products that hold. One whose output is right is restored from that.
+// lost finds missing blobs of products of current traces. If the output is correct, the blob is
+// restored from it.
 func (v *Verified) lost(ctx context.Context, s *Found, blobs *cas.Store) {
 	for _, t := range s.Before.Tasks {
 		tr := s.TraceByID(t.Key, t.Trace)
@@ -78,7 +79,7 @@ func (v *Verified) lost(ctx context.Context, s *Found, blobs *cas.Store) {
 
 func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/" + h.String()[2:] }
 
-// products compares outputs with what they should be. Those that are not have no stat from then on, which none is equal to.
+// products compares outputs with their hashes. Wrong ones get a stat that never matches.
 func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs []state.Output) {
 	for i := range outputs {
 		o := &outputs[i]
@@ -102,12 +103,13 @@ func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs
 	}
 }
 
-// Shipped holds parcels to their hashes, and gives those that are good, and all other files, as they were; a damaged one has no stat.
+// Shipped compares parcels with their hashes. It returns the records of good ones and of all other files unchanged; a
+// damaged one gets no stat.
 func (v *Verified) Shipped(ctx context.Context, p *workspace.Workspace, files []state.Shipped) []state.Shipped {
 	files = slices.Clone(files)
 	for i, f := range files {
 		if !f.Made || ctx.Err() != nil || p.ShippedStat(f.File) != f.Stat {
-			continue // the next build sees that by itself
+			continue // the next build notices it anyway
 		}
 		v.Products++
 		if err := ship.Verify(p.ShippedPath(f.File)); err != nil {
@@ -129,7 +131,7 @@ func (v *Verified) sources(ctx context.Context, p *workspace.Workspace, prev *st
 		abs := t.Abs(root, path)
 		st, _, err := source.StatPath(abs)
 		if err != nil || st != f.Stat {
-			return // the next build sees that by itself
+			return // the next build notices it anyway
 		}
 		if h, err := source.HashFile(abs); err == nil && h != f.Hash {
 			name := strings.TrimPrefix(path, "/")
@@ -138,15 +140,15 @@ func (v *Verified) sources(ctx context.Context, p *workspace.Workspace, prev *st
 			}
 			v.Messages = append(v.Messages, diag.Warningf(diag.SourceMissed, diag.Pos{File: name}, "the content changed although size, times and inode did not").
 				WithHint("the next build looks at it; a disk or a tool that does this needs `--changed hash`"))
-			f.Stat = source.Stat{} // differs from anything
+			f.Stat = source.Stat{} // differs from every file
 		}
 	})
 }
 
-// Verify hashes every source file whose content is known, every product and every blob, reads the content database, and reports what their
-// times did not show. What is wrong is made known to the next build: a wrong source hash is removed, a damaged blob deleted, a damaged
-// product forgotten. That nothing was ever built is an error, a message. With fix it deletes products of which nothing is known. The caller
-// holds the lock, and builds afterwards.
+// Verify hashes every source file with a known content, every product and every blob, reads the content database, and
+// reports damage that stats did not show. The next build learns of it: a wrong source hash is removed, a damaged blob
+// deleted, a damaged product forgotten. If nothing was ever built, it returns an error that is a message. With fix it
+// deletes unknown products. The caller holds the lock, and builds afterwards.
 func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
 	v := &Verified{Messages: slices.Clone(s.Said)}
 	blobs, err := cas.Open(s.P.CasDir())
@@ -156,7 +158,7 @@ func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
 	if err := v.blobs(ctx, blobs); err != nil {
 		return nil, errors.Join(err, blobs.Flush())
 	}
-	defer blobs.Flush() // what is not written down is hashed again
+	defer blobs.Flush() // what is not recorded is hashed again
 	if reason, err := contentdb.Verify(s.P.DatabasePath()); err != nil {
 		return nil, err
 	} else if reason != "" {

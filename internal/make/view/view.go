@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// View is a project as it is now, with what is known of its jobs. Nothing was run for it and nothing written.
+// View is a project with the state of its jobs. Nothing was run or written for it.
 type View struct {
 	Assets   []AssetView // sorted by id
 	Messages diag.List   // about the project file, rules and source files
@@ -22,8 +22,7 @@ type View struct {
 	strangers func() diag.List
 }
 
-// Of returns a view of what was found without running anything, of the tasks that were asked for. Strangers returns messages about files
-// in the output folder of which nothing is known.
+// Of returns a view of the requested tasks. Strangers returns messages about unknown files in the output folder.
 func Of(set *results.Set, wanted []*job.Task, prev *state.Snapshot, messages diag.List, strangers func() diag.List) *View {
 	v := &View{Messages: messages, set: set, prev: prev, strangers: strangers}
 	at := map[*asset.Asset]int{}
@@ -48,7 +47,7 @@ type AssetView struct {
 	Jobs []JobView
 }
 
-// JobState is what a job would come to if it were built now.
+// JobState is the state of a job if it were built now.
 type JobState string
 
 const (
@@ -68,21 +67,21 @@ type JobView struct {
 	task *job.Task
 
 	Platform, Processor string
-	On                  *asset.Resolved // with which settings
+	On                  *asset.Resolved // its settings
 	Key                 digest.Hash
-	Preimage            []digest.Part // what the key is made of
-	Fingerprint         digest.Hash   // of the processor's code as it is now
+	Preimage            []digest.Part // the inputs of its key
+	Fingerprint         digest.Hash   // of the processor's current code
 	State               JobState
 	Why                 *engine.Reason   // Stale, Maybe, NotBuilt: why it would run
 	Ignored             []engine.Reason  // Held: what differs
 	Last                *engine.Trace    // the trace that holds, or the newest; nil: never built
-	LastRun             *engine.Trace    // that of the job or of the part of it that ran last; nil: never built
-	Among               string           // Processor, where the asset has several on the platform; else ""
-	Part                string           // what this is a part of a job; "" for the job itself
-	Request             string           // what this asks for, for display, if it is not a job but a request that the job made; else ""
-	Parts               []JobView        // of the job, and its requests with theirs, as far as they are known
-	Traces              []*engine.Trace  // all that are kept, the one used last first
-	LastGood            []engine.Product // of a job that failed: what it made before, as far as that still stands in the output folder
+	LastRun             *engine.Trace    // of the job or the part of it that ran last; nil: never built
+	Among               string           // Processor, if the asset has several on the platform; else ""
+	Part                string           // name of the part, if this is one; "" for the job itself
+	Request             string           // the request for display, if this is a request that the job made; else ""
+	Parts               []JobView        // of the job, and its requests with their parts, as far as they are known
+	Traces              []*engine.Trace  // all kept traces, the last used first
+	LastGood            []engine.Product // of a failed job: its last good products that are still in the output folder
 
 	set *results.Set
 }
@@ -95,7 +94,8 @@ func (j *JobView) Name(asset string) string {
 	return task.Name(asset, j.Among, j.Part)
 }
 
-// Products of a job and its parts as they are, hidden ones left out; those of a job that failed are LastGood.
+// Products returns the current products of a job and its parts, without hidden ones; those of a failed job
+// are LastGood.
 func (j *JobView) Products() []engine.Product {
 	if j.failed() {
 		return j.LastGood
@@ -114,10 +114,10 @@ func (j *JobView) Products() []engine.Product {
 	return all
 }
 
-// failed reports whether the job failed when it ran last.
+// failed reports whether the last run of the job failed.
 func (j *JobView) failed() bool { return j.Last != nil && j.Last.Outcome != engine.Succeeded }
 
-// Messages of a job's last run.
+// Messages returns the messages of a job's last run.
 func (j *JobView) Messages() diag.List {
 	if j.Last == nil {
 		return nil
@@ -188,14 +188,14 @@ func (v *View) Asset(name string) *asset.Asset {
 	return found[0]
 }
 
-// Table is all assets, those that were not asked for too.
+// Table has all assets, also those that were not requested.
 func (v *View) Table() *asset.Table { return v.set.W.Assets }
 
 // Sources is the table of source files.
 func (v *View) Sources() *source.Table { return v.set.W.Table }
 
-// Strangers returns messages about files in the output folder of which nothing is known. While a build is
-// under way, and where there never was one, nothing is said.
+// Strangers returns messages about unknown files in the output folder. During a build, and before the
+// first one, it returns none.
 func (v *View) Strangers() diag.List {
 	if v.prev == nil || v.set.P.UnderWay() {
 		return nil
@@ -206,7 +206,7 @@ func (v *View) Strangers() diag.List {
 // Display returns a source path as it is displayed, relative to the project folder.
 func (v *View) Display(path string) string { return v.set.W.Display(path) }
 
-// SourcePath turns a path that a user gave, absolute or relative to the project folder or to a root, into a
+// SourcePath converts a path from a user, absolute or relative to the project folder or to a root, to a
 // source path.
 func (v *View) SourcePath(name string) (string, bool) {
 	name = v.set.P.InProject(name)
@@ -223,8 +223,8 @@ func (v *View) SourcePath(name string) (string, bool) {
 	return "", false
 }
 
-// Traces gives the trace used last of each of today's jobs, and of the parts that they have; among is the processor, where the asset has
-// several on the platform, else "".
+// Traces calls f with the last used trace of each job of the project, and of their parts. among is the processor, if
+// the asset has several on the platform, else "".
 func (v *View) Traces(f func(a *asset.Asset, platform, among, part string, t *engine.Trace)) {
 	for _, t := range v.set.Live {
 		if traces := v.set.Traces.Traces(t.Key); len(traces) > 0 {

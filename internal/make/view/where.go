@@ -9,11 +9,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
-// Conditions on assets, as `kiln ls --where` takes them: comparisons of a field with a text, joined by "and" and "or", of which "and" binds
-// closer. A field has several values where it is a list, or where platforms differ: "=" asks whether one of them is the text, "!=" whether
-// none is.
+// Conditions on assets for `kiln ls --where`: comparisons of a field with a text, joined by "and" and "or"; "and" has
+// precedence. A field has several values if it is a list, or if platforms differ: "=" is true if one of them is the
+// text, "!=" if none is.
 
-// fields are what can be compared besides meta.KEY.
+// fields are the fields besides meta.KEY.
 var fields = []string{"id", "path", "processor", "platform", "state"}
 
 // Where reads a condition. The error says what is wrong with it.
@@ -22,7 +22,7 @@ func Where(text string) (func(*AssetView) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	var any [][]comparison // of which all of one must hold
+	var any [][]comparison // all comparisons of one element must hold
 	for first := true; first || len(words) > 0; first = false {
 		if len(words) < 3 {
 			return nil, fmt.Errorf(`a comparison is missing: write meta.status != "final"`)
@@ -69,7 +69,7 @@ func (c *comparison) holds(v *AssetView) bool {
 	return slices.Contains(v.values(c.field), c.text) != c.not
 }
 
-// values are those of a field.
+// values returns the values of a field.
 func (v *AssetView) values(field string) (list []string) {
 	switch field {
 	case "id":

@@ -19,7 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// run is a processor.Job that answers out of a written one.
+// run is a processor.Job that answers from a written job.
 type run struct {
 	written  *written.Job
 	program  *workspace.Program
@@ -27,21 +27,21 @@ type run struct {
 	own      string // a folder of the run's own, outside of the action's
 	folder   string // that of the action, absolute
 
-	mu         sync.Mutex // all below
+	mu         sync.Mutex // guards all fields below
 	calls      []written.Call
-	needs      bool   // something was asked that the job has no answer to
-	local      string // why it has to run where the project is; "": it has not
-	unfinished int    // products that are open
-	platform   bool   // it was asked for, which is logged once
+	needs      bool   // the processor asked something to which the job has no answer
+	local      string // why the job has to run at the client; ""
+	unfinished int    // number of open products
+	platform   bool   // the processor asked for it, which is logged once
 	over       bool
 	checked    map[written.Content]bool // inputs
 	tools      map[string]string        // hashes of programs of this machine, by path
 }
 
-// errUnknown is what a processor gets that asks for what the job has no answer to.
+// errUnknown is the error for a question to which the job has no answer.
 var errUnknown = errors.New("not known here")
 
-// missing is an error that is fs.ErrNotExist, with the words that it has where the project is.
+// missing is an fs.ErrNotExist with the text that the client's error has.
 type missing string
 
 func (m missing) Error() string      { return string(m) }
@@ -56,7 +56,7 @@ func (w *run) log(c written.Call) {
 	}
 }
 
-// onlyThere says that the job has to run where the project is.
+// onlyThere records that the job has to run at the client.
 func (w *run) onlyThere(format string, args ...any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *run) onlyThere(format string, args ...any) error {
 	return errors.New(w.local)
 }
 
-// ask answers a question. It is errUnknown if there is no answer.
+// ask returns the answer to a question, or errUnknown.
 func (w *run) ask(c written.Call) (written.Answer, error) {
 	w.log(c)
 	key := c
@@ -123,7 +123,7 @@ func (w *run) open(a written.Answer, err error) (processor.File, error) {
 	return &file{f, a.Content.Size}, nil
 }
 
-// whole checks that a file is what it is to be.
+// whole checks that a file has the expected content.
 func (w *run) whole(f *os.File, c written.Content) error {
 	w.mu.Lock()
 	known := w.checked[c]
@@ -169,7 +169,7 @@ func (w *run) Source() (processor.File, error) {
 func (w *run) Exists(path string) (bool, error) {
 	a, err := w.ask(written.Call{Kind: written.Exists, Names: []string{path}})
 	if errors.Is(err, errUnknown) {
-		return true, nil // what is read of it then is asked for as well
+		return true, nil // the content that the processor reads next is asked for as well
 	}
 	return a.Yes, err
 }
@@ -196,7 +196,7 @@ func (w *run) Reference(asset, name string, required bool) (processor.Reference,
 		err = nil
 	}
 	if errors.Is(err, fs.ErrNotExist) && !required {
-		return processor.Reference{}, w.onlyThere("it refers to %q, which is not there", asset) // the note is written where the project is
+		return processor.Reference{}, w.onlyThere("it refers to %q, which is not there", asset) // the client has to record that
 	}
 	return processor.Reference{UUID: a.Asset.UUID, SubID: processor.SubID(name), Required: required}, err
 }
@@ -217,7 +217,7 @@ func (w *run) TryProducts(of processor.Ask) ([]processor.Product, bool, error) {
 func (w *run) Assets(pattern string) (list []processor.Listed, err error) {
 	a, err := w.ask(written.Call{Kind: written.Assets, Names: []string{pattern}})
 	if errors.Is(err, errUnknown) {
-		return nil, nil // as Glob: what is asked of them then is not known yet
+		return nil, nil // as with Glob: the next question about them is not known yet
 	}
 	if err == nil && len(a.Names) == 1 {
 		err = json.Unmarshal([]byte(a.Names[0]), &list)
@@ -276,7 +276,7 @@ func (w *run) Adopt(p processor.Product, out processor.Output) error {
 	return nil
 }
 
-// AssetSettings is of job.Job, for package gltf.
+// AssetSettings is the method of job.Job that package gltf uses.
 func (w *run) AssetSettings(name, by string) (all any, given map[string]any, err error) {
 	a, err := w.ask(written.Call{Kind: written.Settings, Names: []string{name, by}})
 	if err != nil || len(a.Names) != 2 {
@@ -291,7 +291,7 @@ func (w *run) AssetSettings(name, by string) (all any, given map[string]any, err
 	}
 	if all, err = settings.Parse(info.Settings, []byte(a.Names[0])); err == nil {
 		d := json.NewDecoder(strings.NewReader(a.Names[1]))
-		d.UseNumber() // a number keeps its text, which is in the key of a request with it
+		d.UseNumber() // numbers keep their text, which is in the keys of requests
 		err = d.Decode(&given)
 	}
 	if err != nil {
@@ -352,7 +352,7 @@ func (p *product) Close() error {
 	return nil
 }
 
-// move moves a file, to another disk if need be.
+// move moves a file, also to another disk.
 func move(from, to string) error {
 	if os.Rename(from, to) == nil {
 		return nil

@@ -1,8 +1,9 @@
-// Package worker runs a written job: in a folder that holds the job and the contents that it has answers with, and nothing else.
-// What it leaves there is a pure function of these files (see package written), so the result may be cached by whoever ran it.
+// Package worker runs a written job, in a folder that contains the job and the contents of its answers, and nothing
+// else. The files that it writes are a pure function of these (see package written), so the server may cache the
+// result.
 //
-// A processor that asks what the job has no answer to gets an error, or where that helps to learn what it asks next, a made-up
-// answer: either way the run has no result, and only serves to learn what is missing.
+// If a processor asks something to which the job has no answer, it gets an error or, where that shows what it asks
+// next, a made-up answer. Either way the run has no result, and only shows which answers are missing.
 package worker
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Run runs the job in the working folder of this process, with the processors of this kiln. The error says why there is no log.
+// Run runs the job in the working folder of this process, with the processors of this kiln. The error is why there is
+// no log.
 func Run(ctx context.Context, cfg workspace.Config) error {
 	data, err := disk.ReadFile(written.JobFile)
 	if err != nil {
@@ -32,7 +34,7 @@ func Run(ctx context.Context, cfg workspace.Config) error {
 	if err := os.MkdirAll(written.OutFolder, 0o777); err != nil {
 		return err
 	}
-	own, err := os.MkdirTemp("", "kiln-job-*") // beside the folder of the action, whose content is fixed
+	own, err := os.MkdirTemp("", "kiln-job-*") // beside the action's folder, whose content is fixed
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func Run(ctx context.Context, cfg workspace.Config) error {
 	}
 	log := w.process(ctx)
 	if ctx.Err() != nil {
-		return ctx.Err() // it was stopped: that is no result
+		return ctx.Err() // it was stopped, so there is no result
 	}
 	return disk.Keep(written.LogFile, log.Encode())
 }
@@ -86,7 +88,7 @@ func (w *run) process(ctx context.Context) *written.Log {
 	return &written.Log{Outcome: written.Done, Calls: w.calls}
 }
 
-// call calls the processor, on a goroutine of its own, which it may end.
+// call calls the processor on a goroutine of its own, because it may end its goroutine.
 func (w *run) call(ctx context.Context, p processor.Processor) (err error) {
 	err = errors.New("the processor ended its goroutine")
 	done := make(chan struct{})

@@ -19,7 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Evaluate makes assets of the files and all rules. It also gives the paths of all source files, Kiln's own left out.
+// Evaluate makes assets of the files and all rules. It also returns the paths of all source files, without Kiln's
+// own.
 func (p *Workspace) Evaluate(t *source.Table) (*asset.Table, []string, diag.List) {
 	paths, folders := SourcePaths(t)
 	var rules []project.Rule
@@ -35,7 +36,8 @@ func (p *Workspace) Evaluate(t *source.Table) (*asset.Table, []string, diag.List
 	return set, paths, append(l, more...)
 }
 
-// SourcePaths are the paths of all source files, Kiln's own left out, and the folders that have rules.
+// SourcePaths returns the paths of all source files, without Kiln's own, and the folders that have
+// rules.
 func SourcePaths(t *source.Table) (paths, withRules []string) {
 	all := t.Paths()
 	paths = make([]string, 0, len(all))
@@ -51,7 +53,8 @@ func SourcePaths(t *source.Table) (paths, withRules []string) {
 	return paths, withRules
 }
 
-// FolderRules reads the rules.toml of a folder in each root that has one: a later root adds to the rules of an earlier one.
+// FolderRules reads the rules.toml of a folder in each root that has one. Rules of a later root come after those of an
+// earlier one.
 func (p *Workspace) FolderRules(t *source.Table, dir string) ([]project.Rule, diag.List) {
 	var rules []project.Rule
 	var l diag.List
@@ -65,13 +68,13 @@ func (p *Workspace) FolderRules(t *source.Table, dir string) ([]project.Rule, di
 			continue
 		}
 		name := p.Prefixes()[root] + file
-		h, err := t.Hash(i) // so that a change of it is noticed
+		h, err := t.Hash(i) // so that a change of the file is noticed
 		var data []byte
 		if err == nil {
 			data, err = disk.ReadFile(t.Abs(root, file))
 		}
 		if err == nil && digest.Of(data) != h {
-			err = source.ErrChanged // what was read is not what the next build would compare with
+			err = source.ErrChanged // the next build would not compare with what was read
 		}
 		if err != nil {
 			hint := "check its permissions, or close the program that holds it"
@@ -87,7 +90,7 @@ func (p *Workspace) FolderRules(t *source.Table, dir string) ([]project.Rule, di
 	return rules, l
 }
 
-// CheckPlatforms refuses platforms that the project does not have.
+// CheckPlatforms returns an error for platforms that the project does not have.
 func (p *Workspace) CheckPlatforms(names []string) error {
 	for _, n := range names {
 		if !slices.Contains(p.PlatformNames(), n) {
@@ -101,10 +104,11 @@ func (p *Workspace) CheckPlatforms(names []string) error {
 	return nil
 }
 
-// InProject is the name of an asset or a file, or a pattern, as it is in the project folder, with forward slashes, if it was given
-// absolute or with what shells put before it. Whatever a command line names goes through here first.
+// InProject converts an argument (a name of an asset or file, or a pattern) to its form in the project folder, with
+// forward slashes, if it is absolute or has a prefix from the shell. All names of a command line are converted by this
+// function.
 func (p *Workspace) InProject(name string) string {
-	if name == "" { // of a variable that was not set: not all there is
+	if name == "" { // an unset variable; it must not mean everything
 		return ""
 	}
 	given := filepath.ToSlash(name)
@@ -130,7 +134,7 @@ func (p *Workspace) InProject(name string) string {
 	return "."
 }
 
-// InDatabase is InProject for a name that the content database looks up, which knows files by their paths below a source root with a name.
+// InDatabase is InProject for names to look up in the content database, which stores paths below a named source root.
 func (p *Workspace) InDatabase(name string) string {
 	name = p.InProject(name)
 	for prefix := range p.namedRoots() {
@@ -141,7 +145,7 @@ func (p *Workspace) InDatabase(name string) string {
 	return name
 }
 
-// World makes a world without tasks.
+// World returns a world without tasks.
 func (p *Workspace) World(t *source.Table, blobs *cas.Store) *job.World {
 	return job.NewWorld(job.Setting{
 		Sources: t, Prefixes: p.Prefixes(), Processors: p.Procs, Blobs: blobs, Dir: p.Dir, Output: p.OutputDir(),
@@ -153,7 +157,7 @@ func (p *Workspace) World(t *source.Table, blobs *cas.Store) *job.World {
 	})
 }
 
-// packed are the platforms on which products go into parcels.
+// packed returns the platforms whose products go into parcels.
 func packed(p *project.Project, platforms []string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range platforms {
@@ -162,7 +166,7 @@ func packed(p *project.Project, platforms []string) map[string]bool {
 	return all
 }
 
-// Finder reads the rules, and finds assets by them.
+// Finder reads the rules, and returns a finder of assets.
 func (p *Workspace) Finder(t *source.Table) (*asset.Finder, bool) {
 	in := asset.Input{Project: p.Project, Stages: p.Config.Stages, Processors: p.Builtin, Team: p.TeamInfos, Custom: p.CustomInfos}
 	withRules := map[string]bool{}
@@ -191,5 +195,5 @@ func (p *Workspace) Finder(t *source.Table) (*asset.Finder, bool) {
 	return finder, finder != nil
 }
 
-// KeptNames are files that decide about others.
+// KeptNames are files that influence other files.
 var KeptNames = []string{project.File, project.RulesFile, source.IgnoreFile}

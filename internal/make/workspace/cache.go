@@ -5,7 +5,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
-// CachePlace is where this project's results are shared; nil: nowhere. Of an audit, which builds beside the project, they never are.
+// CachePlace is where this project's results are shared; nil: nowhere. The results of an audit are not shared, because
+// it builds beside the project.
 func (p *Workspace) CachePlace() *sharing.Place {
 	if p.Config.State != "" {
 		return nil
@@ -13,7 +14,7 @@ func (p *Workspace) CachePlace() *sharing.Place {
 	return p.place
 }
 
-// Promising has a store's promised blobs count as there, if they can be had.
+// Promising makes promised blobs of a store count as present if they can be fetched.
 func (p *Workspace) Promising(blobs *cas.Store) {
 	if p.CachePlace() != nil {
 		blobs.Fetch = sharing.Unasked

@@ -19,18 +19,18 @@ import (
 // made is a processor that the project file declares.
 type made struct {
 	processor.Processor
-	code string // what its declaration, and all its code, hash to
+	code string // hash of its declaration and all its code
 	errs diag.List
 }
 
-// customs makes the processors that the project file declares, side by side, and installs them in its order.
+// customs makes the processors that the project file declares, in parallel, and installs them in its order.
 func (p *Workspace) customs() diag.List {
 	list := p.Project.Processors
 	all := make([]made, len(list))
 	var wg sync.WaitGroup
 	for i := range list {
 		if list[i].Command != nil {
-			all[i] = p.custom(&list[i]) // at once
+			all[i] = p.custom(&list[i]) // in parallel
 			continue
 		}
 		wg.Go(func() { all[i] = p.custom(&list[i]) })
@@ -45,8 +45,8 @@ func (p *Workspace) customs() diag.List {
 	return l
 }
 
-// adopt installs a processor unless an earlier one of the project has its name, which a script may say, so that the project file's own
-// check has not seen it.
+// adopt installs a processor, unless an earlier one of the project has its name. The check of the project file does not
+// see names that scripts set.
 func (p *Workspace) adopt(c *project.CustomProcessor, m made) diag.List {
 	info := m.Info()
 	c.Name = info.Name
@@ -75,12 +75,14 @@ func (p *Workspace) custom(c *project.CustomProcessor) (m made) {
 	}
 }
 
-// script makes a processor of a Starlark script. What kiln.toml says and the script says, too, has to agree.
+// script makes a processor of a Starlark script. Where kiln.toml and the script both say something, they
+// must agree.
 func (p *Workspace) script(c *project.CustomProcessor) made {
 	s, err := scripts.Load(p.Config.Dir, c.Script, filepath.Join(p.StatePlace(), "scripts"))
 	if err != nil {
 		l := diag.Messages(err, diag.ScriptError)
-		if m := l[0]; m.Code == diag.ScriptLoad && m.File == c.Script && m.Pos.Line == 0 { // it is not there: the project file names it
+		// The script is missing: report it at the place in kiln.toml.
+		if m := l[0]; m.Code == diag.ScriptLoad && m.File == c.Script && m.Pos.Line == 0 {
 			at := c.Place("script", -1).Errorf(m.Code, "%s", m.Text)
 			at.Hint = m.Hint
 			l = diag.List{at}
@@ -144,10 +146,10 @@ func sorted(list []string) []string {
 	return list
 }
 
-// noParts hides that a script could make parts: one that has no images packed makes none, and none are looked up.
+// noParts hides the method for parts of a script that packs no images, so that no parts are looked up.
 type noParts struct{ processor.Processor }
 
-// sources are the files that a script is made of, by their paths below the project folder; nil for another processor.
+// sources are the files of a script, by their paths below the project folder; nil for another processor.
 func sources(p processor.Processor) map[string][]byte {
 	if hidden, ok := p.(noParts); ok {
 		p = hidden.Processor
@@ -176,12 +178,12 @@ func (p *Workspace) command(c *project.CustomProcessor) (processor.Processor, st
 	return pr, cc.Fingerprint(), err
 }
 
-// ownFolders are what Kiln itself has in the project, for programs.
+// ownFolders are Kiln's own folders in the project, for programs.
 func (p *Workspace) ownFolders() command.Kiln {
 	return command.Kiln{Built: p.builtFolders(), State: p.stateFolders(), Shipped: p.shippedFiles()}
 }
 
-// commandErrors points at what cannot work in the declaration of a command.
+// commandErrors turns an error in the declaration of a command into messages with places.
 func commandErrors(c *project.CustomProcessor, err error) diag.List {
 	var l diag.List
 	for _, e := range joined(err) {

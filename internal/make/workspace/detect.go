@@ -14,33 +14,33 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Detect is how a build sees that source files changed.
+// Detect is how a build finds changed source files.
 type Detect uint8
 
 const (
-	ByStat  Detect = iota // size, times and inode say which files to read
-	ByHash                // all of them are
-	ByList                // the caller lists the files that may have changed; all others are taken as unchanged
-	ByWatch               // the caller has watched them since the build before, and lists those that changed; so with outputs
+	ByStat  Detect = iota // by size, times and inode
+	ByHash                // by reading all files
+	ByList                // the caller lists files that may have changed; all others count as unchanged
+	ByWatch               // the caller has watched files and outputs since the build before, and lists those that changed
 )
 
-// Changes says which source files a build checks, and what the caller knows of them.
+// Changes says which source files a build checks, and what the caller knows about them.
 type Changes struct {
 	Detect  Detect
-	Changed []string // with ByList: files and folders, as source.ParseList gives them; with ByWatch all that may have changed, absolute
-	From    string   // with ByList: what paths may be relative to besides the project's folder and those that hold it; absolute or ""
-	Trusted bool     // with ByWatch: what was watched was watched since the build before
+	Changed []string // with ByList: files and folders, from source.ParseList; with ByWatch all that may have changed, absolute
+	From    string   // with ByList: a folder to which paths may be relative, besides the project's folder and its parents; absolute or ""
+	Trusted bool     // with ByWatch: the watch covers all the time since the build before
 	Workers int
 }
 
-// Scanned is what a scan found.
+// Scanned is the result of a scan.
 type Scanned struct {
 	Table           *source.Table
-	Contents, Stats bool      // whether contents, or only what files look like, differ from the table before
-	Notes           diag.List // about a list that was not enough to go by
+	Contents, Stats bool      // whether contents, or only stats, differ from the table before
+	Notes           diag.List // why a list of changes was not enough
 }
 
-// Scan checks the source files. Prev is nil if nothing is known of a build before.
+// Scan checks the source files. prev is nil if there is no state of a build before.
 func Scan(p *Workspace, prev *state.Snapshot, c Changes) (found Scanned, err error) {
 	o, err := p.ScanOptions()
 	if err != nil {
@@ -67,13 +67,13 @@ func Scan(p *Workspace, prev *state.Snapshot, c Changes) (found Scanned, err err
 	}
 	found.Table, found.Contents, found.Stats, err = source.Scan(before, o)
 	var gone *source.RootError
-	if errors.As(err, &gone) { // since it was looked for
+	if errors.As(err, &gone) { // removed since it was found
 		return found, diag.List{p.NoRoot(gone.Root)}
 	}
 	return found, err
 }
 
-// whyNoList says why a list of changes is not enough to go by.
+// whyNoList returns why a list of changes is not enough, or "".
 func whyNoList(p *Workspace, prev *state.Snapshot, before *source.Table, relist bool) string {
 	switch {
 	case prev == nil:
@@ -102,13 +102,14 @@ func list(p *Workspace, c Changes) *source.List {
 	}
 }
 
-// unsynced is how long before the last build files may have been written that a computer which lost power did not put on its disk: systems
-// do so after half a minute at most, disks when they like. Such a file may have its size and times, and zeros in it.
+// unsynced is how long before the last build files may have been written that a power failure did not leave on disk:
+// systems write after at most half a minute, disks when they like. Such a file may have its size and times, but contain
+// zeros.
 const unsynced = 5 * time.Minute
 
-// Suspect returns since when blobs and outputs are not trusted for what they look like, in nanoseconds since 1970; 0: all are. None are
-// if the request does not trust size and times; if the computer was started since the last build, those written shortly before that are
-// not.
+// Suspect returns the time from which on blobs and outputs are not trusted by their stat, in nanoseconds since 1970; 0:
+// all are trusted. None are if the request does not trust size and times. After a start of the system, those written
+// shortly before the last build are not.
 func Suspect(p *Workspace, detect Detect) (since int64, err error) {
 	if p.Booted() {
 		since = math.MinInt64

@@ -11,7 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// OwnFiles puts an error of the disk about one of Kiln's own files into words.
+// OwnFiles turns a disk error about one of Kiln's own files into a message.
 func (p *Workspace) OwnFiles(err error) error {
 	var pe *fs.PathError
 	var le *os.LinkError
@@ -40,8 +40,8 @@ func (p *Workspace) OwnFiles(err error) error {
 	return diag.List{m.WithHint("check the permissions; the folder .kiln may be deleted: Kiln makes a new one")}
 }
 
-// MayPass reports whether the disk, and not the project, stopped a build as a whole: another build may
-// succeed although nothing changes.
+// MayPass reports whether the disk, and not the project, stopped a build as a whole, so that another
+// build may succeed although nothing changes.
 func MayPass(err error) bool {
 	var l diag.List
 	return !errors.As(err, &l) || slices.ContainsFunc(l, func(m *diag.Message) bool {

@@ -15,26 +15,25 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// ErrBusy says that another kiln holds the project.
+// ErrBusy is returned when another kiln uses the project.
 var ErrBusy = errors.New("the project is in use by another kiln")
 
-// again is how long a kiln waits until it looks once more whether the project is free.
+// again is the interval at which a waiting kiln checks whether the project is free.
 const again = 100 * time.Millisecond
 
-// lock keeps all but one from working in a project: goroutines of this process, and other kilns.
+// lock lets one at a time work in a project, among goroutines of this process and other kilns.
 //
-// What is held is .kiln/lock. Users remove .kiln, though, also while a kiln is at work, and the next one
-// would make a lock that is not held. So the project folder is locked as well, where folders can be: Unix
-// does that but for file systems of the network. Windows does not, but prevents the removal of a file that is
-// held.
+// It locks .kiln/lock. But users delete .kiln, even during a build, and the next kiln would create a lock
+// file that is not locked. So the project folder is locked too, where that is possible: on Unix, except on
+// network file systems. Windows cannot lock folders, but prevents the deletion of a locked file.
 type lock struct {
-	turn chan struct{} // full while a goroutine has the project
+	turn chan struct{} // full while a goroutine uses the project
 	held []*flock.Flock
 	file fs.FileInfo // .kiln/lock
 }
 
-// Lock takes the project until Unlock. If another kiln has it, or another goroutine, waiting is called once and Lock waits, or, with wait
-// false, ErrBusy is returned.
+// Lock locks the project until Unlock. If another kiln or goroutine has it, Lock calls waiting once and waits, or, with
+// wait false, returns ErrBusy.
 func (p *Workspace) Lock(ctx context.Context, wait bool, waiting func()) error {
 	waiting = sync.OnceFunc(waiting)
 	select {
@@ -57,7 +56,7 @@ func (p *Workspace) Lock(ctx context.Context, wait bool, waiting func()) error {
 	return p.OwnFiles(err)
 }
 
-// Unlock lets others have the project.
+// Unlock releases the project.
 func (p *Workspace) Unlock() error {
 	if len(p.lock.held) == 0 {
 		return nil
@@ -86,7 +85,7 @@ func (p *Workspace) lockFiles(ctx context.Context, wait bool, waiting func()) er
 	}
 }
 
-// tryLock takes the folder and the file, or nothing.
+// tryLock locks both the folder and the file, or nothing.
 func (p *Workspace) tryLock() (ok bool, err error) {
 	var held []*flock.Flock
 	defer func() {
@@ -94,18 +93,18 @@ func (p *Workspace) tryLock() (ok bool, err error) {
 			err = errors.Join(err, closeLocks(held))
 		}
 	}()
-	if p.Config.State == "" { // an audit builds beside the holder of the project
+	if p.Config.State == "" { // an audit builds beside the project, which is locked already
 		folder := flock.New(p.Dir, flock.SetFlag(os.O_RDONLY))
 		ok, err := folder.TryLock()
 		if held = append(held, folder); !ok && err == nil {
 			return false, nil
 		}
 	}
-	for tries := 1; ; tries++ { // .kiln may go between two steps
+	for tries := 1; ; tries++ { // .kiln may be deleted between two steps
 		if err := p.MakeStateDir(); err != nil {
 			return false, err
 		}
-		if err := disk.IsFile(p.lockPath()); err != nil { // to open a pipe would wait
+		if err := disk.IsFile(p.lockPath()); err != nil { // opening a pipe would block
 			return false, err
 		}
 		file := flock.New(p.lockPath())
@@ -130,13 +129,13 @@ func (p *Workspace) tryLock() (ok bool, err error) {
 	}
 }
 
-// LockThere reports whether .kiln/lock is the file that is locked.
+// LockThere reports whether .kiln/lock is still the file that is locked.
 func (p *Workspace) LockThere() bool {
 	now, err := os.Stat(p.lockPath())
 	return err == nil && os.SameFile(now, p.lock.file)
 }
 
-// StateGone returns an error if .kiln was removed since the project was locked: what is in there now is
+// StateGone returns an error if .kiln was deleted since the project was locked: its content is then
 // inconsistent.
 func (p *Workspace) StateGone() error {
 	if len(p.lock.held) == 0 || p.LockThere() {

@@ -17,11 +17,11 @@ import (
 // "parcel:name", the assets that a parcel names; a folder, or a glob; a file that belongs to an asset, such as a picture
 // in the folder of an atlas. "!" before any of these but the last takes out what it means.
 
-// parcelMark stands before the name of a parcel in a pattern.
+// parcelMark is the prefix of a pattern that names a parcel.
 const parcelMark = "parcel:"
 
-// Matcher returns a function that reports which assets patterns match. A pattern that matches none is an error. Patterns that only take
-// something out take it out of all assets.
+// Matcher returns a function that reports whether patterns match an asset. A pattern that matches no asset is an error.
+// If all patterns exclude, they exclude from all assets.
 func (p *Workspace) Matcher(set *asset.Table, patterns []string) (func(*asset.Asset) bool, error) {
 	in, out := map[*asset.Asset]bool{}, map[*asset.Asset]bool{}
 	all := true
@@ -49,7 +49,7 @@ func (p *Workspace) Matcher(set *asset.Table, patterns []string) (func(*asset.As
 	return func(a *asset.Asset) bool { return (all || in[a]) && !out[a] }, nil
 }
 
-// cutOut is a pattern without the mark that takes out what it means, unless that begins the name of an asset.
+// cutOut removes the mark of a pattern that excludes, unless it is the beginning of an asset's name.
 func (p *Workspace) cutOut(set *asset.Table, pattern string) (rest string, minus bool) {
 	if rest, minus = project.CutOut(pattern); minus && set.Find(p.InProject(pattern)) == nil {
 		return rest, true
@@ -57,7 +57,8 @@ func (p *Workspace) cutOut(set *asset.Table, pattern string) (rest string, minus
 	return pattern, false
 }
 
-// Selected are the parcels that patterns name, and those that they share content with: a parcel cannot be packed without these.
+// Selected returns the parcels that patterns name, and those that share content with them, because these have to be
+// packed together.
 func (p *Workspace) Selected(patterns []string) []*project.Parcel {
 	var list []*project.Parcel
 	for i := range p.Parcels {
@@ -111,7 +112,7 @@ func (p *Workspace) meaning(set *asset.Table, pattern string) ([]*asset.Asset, *
 	return nil, m.WithHint("%s", meant(set, p.Prefixes(), p.InProject(pattern)))
 }
 
-// near is a hint for a name that there is not.
+// near is a hint for an unknown name.
 func near(name string, names []string, none string) string {
 	if len(names) == 0 {
 		return none
@@ -122,7 +123,7 @@ func near(name string, names []string, none string) string {
 	return "there are: " + strings.Join(names, ", ")
 }
 
-// Match finds the assets that a pattern means. A source root, and the project folder, mean all.
+// Match returns the assets that a pattern means. A source root, or the project folder, means all.
 func (p *Workspace) Match(set *asset.Table, pattern string) ([]*asset.Asset, error) {
 	name := p.InProject(pattern)
 	if a := set.Find(name); a != nil {
@@ -147,7 +148,7 @@ func (p *Workspace) Match(set *asset.Table, pattern string) ([]*asset.Asset, err
 	return found, err
 }
 
-// named are the assets that patterns of kiln.toml mean.
+// named returns the assets that patterns of kiln.toml mean.
 func named(set *asset.Table, list []project.Pattern) (found []*asset.Asset) {
 	for _, pat := range list {
 		found = append(found, set.Meant(pat.Text)...)

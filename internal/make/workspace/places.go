@@ -15,9 +15,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 )
 
-// Where the project's files are, and what Kiln's own are called.
+// Where the project's files are, and the names of Kiln's own.
 
-// ScanOptions says where source files are and what is passed over there.
+// ScanOptions returns where source files are and what a scan skips.
 func (p *Workspace) ScanOptions() (source.Options, error) {
 	roots, l := p.realRoots()
 	o := source.Options{Roots: roots, Ignore: p.Ignore}
@@ -28,7 +28,8 @@ func (p *Workspace) ScanOptions() (source.Options, error) {
 	return o, nil
 }
 
-// builtFolders are those where products may be, and stateFolders those for what Kiln remembers, under all names that they have.
+// builtFolders are the folders of products, and stateFolders those of Kiln's state, under all their names (links
+// resolved or not).
 func (p *Workspace) builtFolders() []string {
 	return allNames(p.OutputDir(), filepath.Join(p.Dir, filepath.FromSlash(p.Output)))
 }
@@ -37,7 +38,7 @@ func (p *Workspace) stateFolders() []string {
 	return allNames(filepath.Join(p.Dir, project.StateFolder), p.StatePlace())
 }
 
-// shippedFiles are the files outside the output folder that builds write.
+// shippedFiles are the files that builds write outside the output folder.
 func (p *Workspace) shippedFiles() (all []string) {
 	for _, file := range p.ShippedOutside() {
 		all = append(all, allNames(p.ShippedPath(file))...)
@@ -48,7 +49,7 @@ func (p *Workspace) shippedFiles() (all []string) {
 func allNames(dirs ...string) (all []string) {
 	for _, dir := range dirs {
 		real := dir
-		if folder, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // it may not be there yet
+		if folder, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // it may not exist yet
 			real = filepath.Join(folder, filepath.Base(dir))
 		}
 		if to, err := filepath.EvalSymlinks(dir); err == nil {
@@ -63,7 +64,7 @@ func allNames(dirs ...string) (all []string) {
 	return all
 }
 
-// RootNames are the source roots as the project file names them, absolute.
+// RootNames are the source roots in the project file, absolute.
 func (p *Workspace) RootNames() []string {
 	var names []string
 	for _, r := range p.Roots {
@@ -72,7 +73,7 @@ func (p *Workspace) RootNames() []string {
 	return names
 }
 
-// namedRoots are the folders of source roots with a name, absolute, by what stands for them.
+// namedRoots are the folders of named source roots, absolute, by their prefixes.
 func (p *Workspace) namedRoots() map[string]string {
 	dirs := map[string]string{}
 	for _, r := range p.Roots {
@@ -85,7 +86,7 @@ func (p *Workspace) namedRoots() map[string]string {
 
 func (p *Workspace) ShippedPath(file string) string { return ship.Path(p.Project, p.OutputDir(), file) }
 
-// ShippedOutside are the files outside the output folder that builds write.
+// ShippedOutside are the files that builds write outside the output folder.
 func (p *Workspace) ShippedOutside() []string {
 	files := []string{ids.FileName}
 	for i := range p.Constants {
@@ -104,13 +105,13 @@ func (p *Workspace) ShippedStat(file string) source.Stat {
 	return st
 }
 
-// RemoveTemps removes outputs that had no name yet.
+// RemoveTemps deletes temporary files of outputs.
 func (p *Workspace) RemoveTemps() error {
 	var errs error
 	filepath.WalkDir(p.OutputDir(), func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return nil // where Kiln may not look it has not written
+			return nil // Kiln has not written where it has no access
 		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), disk.TempPrefix):
 			err = os.Remove(path)
 		}

@@ -1,6 +1,6 @@
 // Package workspace is an open project: its project file, its processors, where its files are, its lock, and
-// what of it stays in memory between builds. It compares what the last build left with the disk; it builds
-// nothing.
+// what stays in memory between builds. It compares what the last build left with the disk; it does not
+// build.
 package workspace
 
 import (
@@ -29,51 +29,52 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// contractVersion is part of every fingerprint: raised when the meaning of processor.Job changes so that all
-// products must be rebuilt.
+// contractVersion is part of every fingerprint. It is raised when the meaning of processor.Job changes in a
+// way that requires all products to be rebuilt.
 const contractVersion = 1
 
-// Config is what a build is made of besides the project.
+// Config is the input of a build besides the project.
 type Config struct {
-	Dir        string                // of the project
+	Dir        string                // the project folder
 	Version    string                // of Kiln, for display
-	Processors []processor.Processor // Kiln's own
-	Team       []processor.Processor // of a team's own kiln: files that both would have are theirs
+	Processors []processor.Processor // built-in processors
+	Team       []processor.Processor // processors of a team's own kiln: they have precedence for files that both accept
 
 	Set map[string]string // values of the project's variables, by name
 
-	Stages []string // for which it is built: rules of other stages do not count
+	Stages []string // stages of the build: rules of other stages are ignored
 
-	// State and Output are folders to use instead of the project's own; absolute, "" for the project's own. An audit builds beside them.
+	// State and Output are folders to use instead of the project's own; absolute, "" for the project's own. An audit
+	// uses them.
 	State, Output string
 
-	// Cache says where results are shared, by what the project file says of that; nil, or a nil Place: nowhere.
+	// Cache returns where results are shared, given the project file's settings; nil, or a nil Place: nowhere.
 	Cache func(project.Cache) (*sharing.Place, error)
-	// Execution says where jobs run besides this machine, in the same way.
+	// Execution returns where jobs run besides this machine, in the same way.
 	Execution func(project.Execution) (*farm.Place, error)
 }
 
-// Project is an opened project.
+// Workspace is an open project.
 type Workspace struct {
 	*project.Project
 	Config      Config
-	Text        digest.Hash // of kiln.toml
+	Text        digest.Hash // hash of kiln.toml
 	Procs       map[string]*job.Installed
-	Builtin     []processor.Info // Kiln's own
-	TeamInfos   []processor.Info // of a team's own kiln
-	CustomInfos []processor.Info // of the project file
+	Builtin     []processor.Info // built-in processors
+	TeamInfos   []processor.Info // processors of a team's own kiln
+	CustomInfos []processor.Info // processors that the project file declares
 	Warnings    diag.List
 	lock        lock
 	place       *sharing.Place // where results are shared; nil: nowhere
-	farm        *farm.Farm     // nil: jobs run here alone
-	Resident    *resident      // nil: nothing is kept between builds
+	farm        *farm.Farm     // nil: jobs run only here
+	Resident    *resident      // nil: nothing stays in memory between builds
 
-	programs *command.Programs // run what jobs want run
+	programs *command.Programs // runs programs for jobs
 
-	served func() *cas.Store // to read from
+	served func() *cas.Store // for reading
 }
 
-// Open reads the project file and makes ready its processors. The error is a diag.List.
+// Open reads the project file and prepares its processors. The error is a diag.List.
 func Open(cfg Config) (*Workspace, error) {
 	p := &Workspace{Config: cfg, Procs: map[string]*job.Installed{}, lock: lock{turn: make(chan struct{}, 1)}}
 	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.CasDir()) })
@@ -82,7 +83,7 @@ func Open(cfg Config) (*Workspace, error) {
 	if err := l.Err(); err != nil {
 		return nil, l
 	}
-	p.Project, p.Warnings, p.Text = pf, l, digest.Of(pf.Text) // of what was read, and not of what the file is by now
+	p.Project, p.Warnings, p.Text = pf, l, digest.Of(pf.Text) // hash of what was read; the file may have changed since
 	p.programs = command.NewPrograms(p.ownFolders())
 	if l := p.customs(); len(l) > 0 {
 		return nil, l
@@ -105,7 +106,7 @@ func Open(cfg Config) (*Workspace, error) {
 	return p, nil
 }
 
-// compiledIn installs the processors that this kiln has in it.
+// compiledIn installs the processors that are compiled into this kiln.
 func (p *Workspace) compiledIn() {
 	for _, pr := range p.Config.Processors {
 		p.Builtin = append(p.Builtin, p.install(pr, ""))
@@ -125,7 +126,7 @@ func (p *Workspace) install(pr processor.Processor, code string) processor.Info 
 	return info
 }
 
-// joined takes apart what errors.Join made.
+// joined splits an error of errors.Join.
 func joined(err error) []error {
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		return j.Unwrap()
@@ -136,27 +137,28 @@ func joined(err error) []error {
 // Team are the processors of a team's own kiln.
 func (p *Workspace) Team() []processor.Processor { return p.Config.Team }
 
-// Processors lists what the project can use, with their settings.
+// Processors lists the processors of the project, with their settings.
 func (p *Workspace) Processors() []processor.Info {
 	return slices.Concat(p.Builtin, p.TeamInfos, p.CustomInfos)
 }
 
-// Clashes are the extensions that two processors of one rank claim.
+// Clashes are the extensions that two processors of the same rank accept.
 func (p *Workspace) Clashes() []asset.Clash {
 	return asset.Clashes(p.CustomInfos, p.TeamInfos, p.Builtin)
 }
 
-// IsBuiltin reports whether a processor is Kiln's own.
+// IsBuiltin reports whether a processor is built in.
 func (p *Workspace) IsBuiltin(name string) bool {
 	return slices.ContainsFunc(p.Builtin, func(i processor.Info) bool { return i.Name == name })
 }
 
-// OwnProcessor reports whether a processor comes from the project file.
+// OwnProcessor reports whether the project file declares a processor.
 func (p *Workspace) OwnProcessor(name string) bool {
 	return slices.ContainsFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
 }
 
-// Code returns how the code of a processor of a team's own kiln is fingerprinted; "" for another.
+// Code returns how the code of a processor of a team's own kiln is fingerprinted; "" for other
+// processors.
 func (p *Workspace) Code(name string) fingerprint.Way {
 	if pr := p.Procs[name]; pr != nil {
 		return pr.Code
@@ -164,7 +166,7 @@ func (p *Workspace) Code(name string) fingerprint.Way {
 	return ""
 }
 
-// Fingerprint is the hash of a processor's code as this project sees it.
+// Fingerprint is the hash of a processor's code in this project.
 func (p *Workspace) Fingerprint(name string) digest.Hash {
 	if pr := p.Procs[name]; pr != nil {
 		return pr.Fingerprint
@@ -181,16 +183,16 @@ func (p *Workspace) PlatformNames() []string {
 	return names
 }
 
-// Beside is the project with its state and output in other folders.
+// Beside returns the project with its state and output in other folders.
 func (p *Workspace) Beside(state, output string) *Workspace {
 	q := *p
 	q.Config.State, q.Config.Output = state, output
 	return &q
 }
 
-// Files of Kiln's own in the project.
+// Kiln's own files in the project.
 
-// StatePlace is where the folder for Kiln's state is, or was.
+// StatePlace is the folder of Kiln's state, whether it exists or not.
 func (p *Workspace) StatePlace() string {
 	if p.Config.State != "" {
 		return p.Config.State
@@ -205,12 +207,13 @@ func (p *Workspace) lockPath() string     { return filepath.Join(p.StatePlace(),
 func (p *Workspace) KeptDir() string      { return filepath.Join(p.StatePlace(), "kept") } // folders of commands that failed
 func (p *Workspace) ScratchDir() string   { return filepath.Join(p.StatePlace(), "tmp") }
 
-// OpenBlob opens what is kept of a product, by its hash. What is not that any more is an error.
+// OpenBlob opens the stored content of a product, by its hash. If the content was changed, it
+// returns an error.
 func (p *Workspace) OpenBlob(h digest.Hash) (*os.File, error) {
 	return p.served().OpenFile(h)
 }
 
-// BlobFile is where a blob is or would be, relative to the project folder.
+// BlobFile is the path of a blob, relative to the project folder, whether the blob exists or not.
 func (p *Workspace) BlobFile(h digest.Hash) string {
 	rel, err := filepath.Rel(p.Dir, p.served().Path(h))
 	if err != nil {
@@ -219,26 +222,27 @@ func (p *Workspace) BlobFile(h digest.Hash) string {
 	return filepath.ToSlash(rel)
 }
 
-// UnderWayPath is of a file that is there while a build changes outputs: if it is there before one, the build before was killed.
+// UnderWayPath is a file that exists while a build changes outputs. If it exists at the start of a build, the build
+// before was killed.
 func (p *Workspace) UnderWayPath() string { return filepath.Join(p.StatePlace(), "underway") }
 
-// BootPath is of a file that says since which start of the system builds came to their ends: what one before wrote may not all be on the
-// disk.
+// BootPath is a file with the start of the system during which builds finished. What was written before another start
+// may not all be on disk.
 func (p *Workspace) BootPath() string { return filepath.Join(p.StatePlace(), "boot") }
 
-// UnderWay reports whether the build before may not have come to its end, on the disk.
+// UnderWay reports whether the build before may not have finished writing.
 func (p *Workspace) UnderWay() bool {
 	_, err := os.Lstat(p.UnderWayPath())
 	return err == nil || p.Booted()
 }
 
-// Booted reports whether the system was restarted since the build before.
+// Booted reports whether the system has started again since the build before.
 func (p *Workspace) Booted() bool {
 	since, err := disk.ReadFile(p.BootPath())
 	return err != nil || string(since) != disk.BootID()
 }
 
-// DatabasePath is where the content database is.
+// DatabasePath is the path of the content database.
 func (p *Workspace) DatabasePath() string { return filepath.Join(p.StatePlace(), "content.db") }
 
 // OutputDir is the output folder, absolute.
@@ -249,7 +253,7 @@ func (p *Workspace) OutputDir() string {
 	return filepath.Join(p.Dir, filepath.FromSlash(p.Output))
 }
 
-// roots are the source roots, absolute and without symbolic links in them.
+// realRoots are the source roots, absolute, with symbolic links resolved.
 func (p *Workspace) realRoots() ([]string, diag.List) {
 	var roots []string
 	var l diag.List
@@ -268,7 +272,8 @@ func (p *Workspace) realRoots() ([]string, diag.List) {
 	return roots, l
 }
 
-// apart refuses roots with a name that hold other roots, or lie in them or in the output. Of others, their paths show it.
+// apart returns errors for named roots that contain other roots, or are in them or in the output folder. For roots
+// without a name, their paths are checked elsewhere.
 func (p *Workspace) apart(roots []string) (l diag.List) {
 	in := func(a, b string) bool { return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/") }
 	for i := range p.Roots {
@@ -287,7 +292,7 @@ func (p *Workspace) apart(roots []string) (l diag.List) {
 	return l
 }
 
-// NoRoot returns the message that a source root is not a folder.
+// NoRoot returns the message for a source root that is not a folder.
 func (p *Workspace) NoRoot(i int) *diag.Message {
 	r := &p.Roots[i]
 	return r.Span.Errorf(diag.RootMissing, "source root %q is not a folder", r.Path).WithHint("make the folder, or change `roots`")
@@ -302,7 +307,7 @@ func (p *Workspace) Prefixes() []string {
 	return out
 }
 
-// MakeStateDir makes the folder for Kiln's state, which git ignores.
+// MakeStateDir creates the folder for Kiln's state, and has git ignore it.
 func (p *Workspace) MakeStateDir() error {
 	if err := os.MkdirAll(p.StatePlace(), 0o777); err != nil {
 		return err
@@ -310,7 +315,7 @@ func (p *Workspace) MakeStateDir() error {
 	return ignoreAll(p.StatePlace())
 }
 
-// ignoreAll has git ignore a folder with all that is in it.
+// ignoreAll has git ignore everything in a folder.
 func ignoreAll(dir string) error {
 	ignore := filepath.Join(dir, ".gitignore")
 	if _, err := os.Lstat(ignore); err == nil {
@@ -319,8 +324,8 @@ func ignoreAll(dir string) error {
 	return disk.Save(ignore, []byte("*\n"))
 }
 
-// IgnoreOutput has git ignore the output folder if it is missing or empty, so that this build fills it. A folder with files in it is
-// left as it is: a team may commit its products. An error is not reported here: outputs that cannot be written say so.
+// IgnoreOutput has git ignore the output folder if it is missing or empty before this build. A folder with files is not
+// changed, because a team may commit its products. An error is not reported here: writing outputs will report it.
 func (p *Workspace) IgnoreOutput() {
 	dir := p.OutputDir()
 	if p.Config.Output != "" {
@@ -343,13 +348,13 @@ func (p *Workspace) Workers(wanted int) int {
 	return cores
 }
 
-// cores is what Go found at first: the processors that this process may use. Builds that run programs give Go
-// more of them.
+// cores is Go's initial number of processors, which this process may use. Builds that run programs give Go
+// more.
 var cores = runtime.GOMAXPROCS(0)
 
 // Extra returns how many more jobs run while programs do, if no number was requested. A program waits, for
-// its disk or for Kiln to take what it made, and a core with it: 10,000 `cp`s on two cores left 14% of the
-// time unused, and leave 7% with one job more.
+// its disk or for Kiln to take what it made, and its core waits with it: 10,000 `cp`s on two cores left
+// 14% of the time unused, and 7% with one job more.
 func (p *Workspace) Extra(wanted int) int {
 	if wanted > 0 || p.Project.Build.Workers > 0 {
 		return 0
@@ -357,7 +362,8 @@ func (p *Workspace) Extra(wanted int) int {
 	return 1
 }
 
-// MemoryLimit is what running jobs may need together: what the project says, or three quarters of the machine's memory.
+// MemoryLimit is how much memory running jobs may need together: the project's setting, or three quarters of the
+// machine's memory.
 func (p *Workspace) MemoryLimit() int64 {
 	if p.Project.Build.Memory > 0 {
 		return p.Project.Build.Memory
@@ -365,7 +371,7 @@ func (p *Workspace) MemoryLimit() int64 {
 	return memory.Physical() / 4 * 3
 }
 
-// Signature is of all that decides what is built besides files.
+// Signature is a hash of everything that decides what is built, except files.
 func (p *Workspace) Signature(onError string, locked bool) digest.Hash {
 	b := digest.Build("signature").Str("kiln", p.Config.Version).Hash("project", p.Text)
 	for _, s := range slices.Sorted(slices.Values(p.Config.Stages)) {

@@ -18,26 +18,26 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// A project that is kept open between builds holds the snapshot in memory: as the last build left it, which
-// is what the file on disk says. Nothing is read again then, as long as no other process has written that
-// file. The caller that keeps it watches the files, so that builds need not check them (ByWatch).
+// A project that stays open between builds holds the snapshot in memory, equal to the file on disk. The
+// snapshot is not read again as long as no other process has written that file. The caller that keeps the
+// project open watches the files, so that builds need not check them (ByWatch).
 
-// resident is what a project holds between builds.
+// resident is what stays in memory between builds.
 type resident struct {
 	snap *state.Snapshot
-	stat source.Stat // of the file, when snap was what it said
+	stat source.Stat // stat of the snapshot file that snap equals
 
-	Spare []source.File // of a table that is not used any more: 9 MB at 100,000 files, which would be garbage of each build
+	Spare []source.File // of an old table, to be reused: 9 MB at 100,000 files, which each build would otherwise allocate
 }
 
-// Keep has the project hold what it knows from build to build.
+// Keep makes the project keep state in memory from build to build.
 func (p *Workspace) Keep() {
 	if p.Resident == nil {
 		p.Resident = &resident{}
 	}
 }
 
-// Holds reports whether the next build can use the snapshot that is held: another process may have built
+// Holds reports whether the next build can use the snapshot in memory: another process may have built
 // since.
 func (p *Workspace) Holds() bool {
 	if p.Resident == nil || p.Resident.snap == nil {
@@ -47,7 +47,8 @@ func (p *Workspace) Holds() bool {
 	return err == nil && st == p.Resident.stat
 }
 
-// Take returns the snapshot that is held, for one build: if that does not finish, it is read again.
+// Take returns the snapshot in memory, for one build. If that build does not finish, the snapshot
+// is read again.
 func (p *Workspace) Take() *state.Snapshot {
 	if !p.Holds() {
 		return nil
@@ -57,7 +58,8 @@ func (p *Workspace) Take() *state.Snapshot {
 	return snap
 }
 
-// Peek gives a copy of what is held, for a look: it may learn hashes, which what is held must not know before the disk does.
+// Peek returns a copy of the snapshot for inspection. An inspection may add hashes, which the snapshot in memory must
+// not have before the disk does.
 func (p *Workspace) Peek() *state.Snapshot {
 	if !p.Holds() {
 		return nil
@@ -73,13 +75,14 @@ func (k *resident) Put(p *Workspace, snap *state.Snapshot) {
 	}
 }
 
-// Writes reports whether a build may write a path itself: its outputs, and what is in the state folder.
+// Writes reports whether builds write a path themselves: outputs, and files in the state folder.
 func (p *Workspace) Writes(file string) bool {
 	rel, err := filepath.Rel(p.StatePlace(), file)
 	return err == nil && filepath.IsLocal(rel) || p.isOutput(file)
 }
 
-// isOutput reports whether a path is the output folder, or below it, or a file that is shipped elsewhere.
+// isOutput reports whether a path is the output folder, or below it, or a file that builds write
+// elsewhere.
 func (p *Workspace) isOutput(file string) bool {
 	if rel, err := filepath.Rel(p.OutputDir(), file); err == nil && filepath.IsLocal(rel) {
 		return true
@@ -90,9 +93,9 @@ func (p *Workspace) isOutput(file string) bool {
 	})
 }
 
-// OwnSame reports whether paths are files that builds write, below the output folder and elsewhere, and are
-// as the snapshot that is held says: then it was that build which changed them. Of the output folder they may
-// be folders, too. It needs no lock.
+// OwnSame reports whether paths are files that builds write, below the output folder or elsewhere, and equal
+// the snapshot in memory: then that build changed them. Paths below the output folder may be folders. It
+// needs no lock.
 func (p *Workspace) OwnSame(paths []string) bool {
 	if !p.Holds() || slices.ContainsFunc(paths, func(path string) bool { return !p.isOutput(path) }) {
 		return false
@@ -104,9 +107,9 @@ func (p *Workspace) OwnSame(paths []string) bool {
 	})
 }
 
-// LinkTargets returns the files and folders that symbolic links below the source roots lead to, as of the
-// build that is held: absolute, sorted. Those that are ignore files because of that are returned in ignore as
-// well; they need not be there yet.
+// LinkTargets returns the files and folders that symbolic links below the source roots lead to, from the
+// snapshot in memory: absolute, sorted. Targets that are ignore files because of a link are also returned in
+// ignore; they may not exist yet.
 func (p *Workspace) LinkTargets() (targets, ignore []string) {
 	if p.Resident == nil || p.Resident.snap == nil {
 		return nil, nil
@@ -131,19 +134,19 @@ func (p *Workspace) LinkTargets() (targets, ignore []string) {
 	return slices.Compact(targets), ignore
 }
 
-// OthersSame reports whether all that jobs observed besides files is as the snapshot that is held says.
+// OthersSame reports whether everything that jobs observed besides files equals the snapshot in memory.
 func (p *Workspace) OthersSame() bool {
 	return p.Holds() && p.WorldSame(p.Resident.snap)
 }
 
-// Unfinished reports whether a file in the output folder is one that a build is about to rename to its final
-// name. It is a rule for package watch.
+// Unfinished reports whether a file in the output folder is a temporary file that a build will rename.
+// Package watch uses it.
 func (p *Workspace) Unfinished(path string, dir bool) bool {
 	return !dir && strings.HasPrefix(filepath.Base(path), disk.TempPrefix)
 }
 
-// Variables returns the hashes of the environment variables that matter, by name: PATH, those that [vars] names, and those that jobs
-// observed in the build that is held. The caller may change the map.
+// Variables returns the hashes of the relevant environment variables, by name: PATH, those that [vars] names, and those
+// that jobs observed, from the snapshot in memory. The caller may change the map.
 func (p *Workspace) Variables() map[string]string {
 	all := map[string]string{"PATH": job.EnvHash("PATH").String()}
 	for _, v := range p.Names.Vars() {
@@ -169,7 +172,7 @@ func SameVariables(hashes map[string]string) bool {
 	return true
 }
 
-// StateDir is the folder for Kiln's state, which is there then.
+// StateDir creates the folder for Kiln's state if necessary, and returns it.
 func (p *Workspace) StateDir() (string, error) { return p.StatePlace(), p.OwnFiles(p.MakeStateDir()) }
 
 // Untidy reports whether Tidy has something to do.
@@ -177,8 +180,8 @@ func (p *Workspace) Untidy() bool {
 	return p.Resident != nil && p.Resident.snap != nil && p.Resident.snap.Full()
 }
 
-// Tidy rewrites the snapshot if much was appended to it, so that no build has to: at 100,000 assets that
-// takes 0.15 s. If another kiln is at work it does nothing.
+// Tidy rewrites the snapshot if much was appended to it, so that builds need not: at 100,000 assets that
+// takes 0.15 s. It does nothing while another kiln builds.
 func (p *Workspace) Tidy(ctx context.Context) error {
 	if !p.Untidy() || p.Lock(ctx, false, func() {}) != nil {
 		return nil
@@ -195,7 +198,7 @@ func (p *Workspace) Tidy(ctx context.Context) error {
 	return errors.Join(err, p.Read())
 }
 
-// Read reads what builds want to hold, so that the next one need not.
+// Read reads the snapshot into memory, so that the next build need not.
 func (p *Workspace) Read() error {
 	if p.Resident == nil || p.Holds() {
 		return nil
@@ -217,19 +220,20 @@ func (p *Workspace) Read() error {
 	return nil
 }
 
-// Inputs is what a project is made of besides its source files: kiln.toml, the code of its processors, the programs that jobs run.
+// Inputs is what a project consists of besides its source files: kiln.toml, the code of its processors, the programs
+// that jobs run.
 type Inputs struct {
 	Files   []string // absolute
-	Folders []string // with all below
-	Others  []string // files that do not make the project be read again: programs that jobs run, kiln.ids, what is made of products
+	Folders []string // with everything below them
+	Others  []string // files that do not require the project to be opened again: programs that jobs run, kiln.ids, files made from products
 }
 
-// And is both.
+// And returns the union.
 func (in Inputs) And(other Inputs) Inputs {
 	return Inputs{slices.Concat(in.Files, other.Files), slices.Concat(in.Folders, other.Folders), slices.Concat(in.Others, other.Others)}
 }
 
-// Has reports whether others are among these.
+// Has reports whether all of others are among these.
 func (in Inputs) Has(others Inputs) bool {
 	all := func(has, want []string) bool {
 		return !slices.ContainsFunc(want, func(p string) bool { return !slices.Contains(has, p) })
@@ -237,7 +241,7 @@ func (in Inputs) Has(others Inputs) bool {
 	return all(in.Files, others.Files) && all(in.Folders, others.Folders) && all(in.Others, others.Others)
 }
 
-// NamedInputs are what a project's kiln.toml names, whether or not the project can be opened.
+// NamedInputs are the inputs that a project's kiln.toml names. The project need not be valid.
 func NamedInputs(cfg Config) Inputs {
 	pf, _ := project.Load(cfg.Dir, project.Given{Set: cfg.Set})
 	if pf == nil {
@@ -247,10 +251,10 @@ func NamedInputs(cfg Config) Inputs {
 	return (&Workspace{Project: pf}).Inputs()
 }
 
-// Inputs are the project's. Others are those of the build that is held.
+// Inputs are the project's inputs. Others come from the snapshot in memory.
 func (p *Workspace) Inputs() Inputs {
 	in := Inputs{Files: []string{filepath.Join(p.Dir, project.File)}}
-	for _, name := range p.RootNames() { // one that is a link may be made to lead elsewhere
+	for _, name := range p.RootNames() { // if it is a link, the link may be changed
 		if target, err := os.Readlink(name); err == nil && target != "" {
 			in.Files = append(in.Files, name)
 		}
@@ -295,7 +299,7 @@ func (p *Workspace) Inputs() Inputs {
 	return in
 }
 
-// SourceRoots are the source roots, absolute and without symbolic links in them, those included that are not there.
+// SourceRoots are the source roots, absolute, with symbolic links resolved, including those that do not exist.
 func (p *Workspace) SourceRoots() []string {
 	roots := p.RootNames()
 	for i := range roots {
@@ -306,13 +310,13 @@ func (p *Workspace) SourceRoots() []string {
 	return roots
 }
 
-// Passes returns the rules of what a scan of the source files passes over.
+// Passes returns what a scan of the source files skips.
 func (p *Workspace) Passes() *source.Passes {
-	o, _ := p.ScanOptions() // a root that is missing holds nothing
+	o, _ := p.ScanOptions() // a missing root contains nothing
 	return source.NewPasses(o)
 }
 
-// LastMessages are those of the last build, root causes first.
+// LastMessages are the messages of the last build, root causes first.
 func (p *Workspace) LastMessages() (diag.List, error) {
 	snap, why, err := state.ReadSnapshot(p.SnapshotPath())
 	switch {

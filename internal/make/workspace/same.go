@@ -12,10 +12,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Whether what the build before left, and observed besides source files, is unchanged.
+// Whether what the build before left, and what it observed besides source files, is unchanged.
 
-// WorldSame reports whether all that jobs observed besides files is unchanged, and whether the trace log and
-// the database are there.
+// WorldSame reports whether everything that jobs observed besides files is unchanged, and whether the trace
+// log and the database exist.
 func (p *Workspace) WorldSame(prev *state.Snapshot) bool {
 	for _, v := range prev.Variables {
 		if job.EnvHash(v.Name) != v.Value {
@@ -31,7 +31,7 @@ func (p *Workspace) WorldSame(prev *state.Snapshot) bool {
 	return p.shippedSame(prev, nil) && prev.Log.Holds(p.TracesPath()) && contentdb.Intact(p.DatabasePath(), prev.Journal)
 }
 
-// toolSame reports whether a program is where and what it was.
+// toolSame reports whether a program is unchanged.
 func toolSame(dir string, named map[string]string, t state.Tool) bool {
 	path := job.FindTool(dir, named, t.Name)
 	if path != t.Path || path == "" {
@@ -41,8 +41,8 @@ func toolSame(dir string, named map[string]string, t state.Tool) bool {
 	return err == nil && st == t.Stat
 }
 
-// shippedSame reports whether what was shipped, and what decided it, is unchanged: all of it, or the files
-// that are asked about.
+// shippedSame reports whether shipped files, and what decided their content, are unchanged: all of them,
+// or those for which about returns true.
 func (p *Workspace) shippedSame(prev *state.Snapshot, about func(file string) bool) bool {
 	for _, f := range prev.Shipped {
 		if about != nil && !about(f.File) {
@@ -55,10 +55,11 @@ func (p *Workspace) shippedSame(prev *state.Snapshot, about func(file string) bo
 	return true
 }
 
-// CompareNamed compares those outputs that absolute paths name: files, and folders with all below.
+// CompareNamed compares the outputs that absolute paths name: files, and folders with everything
+// below them.
 func (p *Workspace) CompareNamed(prev *state.Snapshot, paths []string, workers int) map[string]source.Presence {
 	o := prev.Outputs
-	names, named := map[string]map[string]bool{}, map[string]bool{} // files by folder; all
+	names, named := map[string]map[string]bool{}, map[string]bool{} // files by folder; folders named as a whole
 	for _, name := range paths {
 		rel, err := filepath.Rel(p.OutputDir(), name)
 		if rel = filepath.ToSlash(rel); err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -96,7 +97,7 @@ func (p *Workspace) CompareNamed(prev *state.Snapshot, paths []string, workers i
 	}, p.Workers(workers))
 }
 
-// isIn reports whether a folder, or one that holds it, is in a set.
+// isIn reports whether a folder or one of its parents is in a set.
 func isIn(set map[string]bool, folder string) bool {
 	for ; folder != "." && folder != ""; folder = path.Dir(folder) {
 		if set[folder] {

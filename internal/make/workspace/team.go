@@ -13,12 +13,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// teamPath is of a file with the names of the processors of a team's own kiln, a line each, that the last build was made with; it is not
-// there if there were none.
+// teamPath is a file with the names of the team's processors of the last build, one a line. It does not exist if there
+// were none.
 func (p *Workspace) teamPath() string { return filepath.Join(p.StatePlace(), "team") }
 
-// KnowTeam compares the team's processors with those of the last build, and writes down what they are now. A kiln without any is refused:
-// it would put other products in the place of theirs.
+// KnowTeam compares the team's processors with those of the last build, and records the current ones. A kiln without
+// any is refused, because it would replace their products by others.
 func (p *Workspace) KnowTeam(dryRun bool) (diag.List, error) {
 	old, err := disk.ReadFile(p.teamPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

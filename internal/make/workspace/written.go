@@ -15,15 +15,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What of a project goes along with a job that another machine runs.
+// The parts of a project that are sent along with a job to another machine.
 
-// Program is the code that a kiln has in it, for written jobs. Two kilns with the same Kiln, on whatever system, make the same of a job.
+// Program is the code in a kiln, for written jobs. The same Kiln makes the same of a job on every system.
 type Program struct {
 	Kiln digest.Hash
 	p    *Workspace
 }
 
-// NewProgram is that of a kiln whose configuration names no project.
+// NewProgram returns the Program of a kiln whose configuration names no project.
 func NewProgram(cfg Config) *Program {
 	p := &Workspace{Config: cfg, Procs: map[string]*job.Installed{}}
 	p.compiledIn()
@@ -38,7 +38,7 @@ func (p *Workspace) programHash() digest.Hash {
 	return b.Sum()
 }
 
-// Processor finds the processor of a written job. state is a folder for what can be made again, absolute.
+// Processor finds the processor of a written job. state is an absolute path of a folder for caches.
 func (g *Program) Processor(j *written.Job, state string) (processor.Processor, error) {
 	if j.Own == nil {
 		pr := g.p.Procs[j.Processor]
@@ -63,7 +63,7 @@ func (g *Program) Processor(j *written.Job, state string) (processor.Processor, 
 	return m.Processor, nil
 }
 
-// Info describes a processor that the kiln has in it.
+// Info describes a processor that is compiled in.
 func (g *Program) Info(name string) (processor.Info, bool) {
 	pr := g.p.Procs[name]
 	if pr == nil {
@@ -72,7 +72,7 @@ func (g *Program) Info(name string) (processor.Info, bool) {
 	return pr.Info, true
 }
 
-// Farm is what runs jobs besides this machine; nil: nothing. An audit, which builds beside the project, runs them here.
+// Farm runs jobs on other machines; nil: there are none. An audit, which builds beside the project, runs its jobs here.
 func (p *Workspace) Farm() *farm.Farm {
 	if p.Config.State != "" {
 		return nil

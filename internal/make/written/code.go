@@ -247,7 +247,7 @@ func (d *decoder) call() Call {
 	return c
 }
 
-// complete reports whether a call has what calls of its kind have.
+// complete reports whether a call has the fields that its kind requires.
 func (c *Call) complete() bool {
 	switch c.Kind {
 	case Open, Exists, Glob, Find, Env, Assets, Tool:
@@ -411,7 +411,7 @@ func (e *encoder) end() []byte {
 // begin starts a file.
 func begin(magic string) *encoder { return &encoder{varint.Encoder{Buf: []byte(magic)}} }
 
-// open checks what stands around a file.
+// open checks the magic number and the checksum of a file.
 func open(magic string, data []byte) (*decoder, error) {
 	if len(data) < len(magic)+digest.Size || len(data) > maxFile || string(data[:len(magic)]) != magic {
 		return nil, ErrFormat
@@ -423,7 +423,7 @@ func open(magic string, data []byte) (*decoder, error) {
 	return &decoder{varint.Decoder{Buf: body[len(magic):]}}, nil
 }
 
-// close reports whether all was read, and nothing was wrong.
+// close returns an error unless everything was read without one.
 func (d *decoder) close() error {
 	if d.Err != nil || len(d.Buf) > 0 {
 		return ErrFormat

@@ -1,11 +1,11 @@
-// Package written is a job written down, so that a kiln on another machine can run it, and what came of the run.
+// Package written encodes a job so that a kiln on another machine can run it, and the log of that run.
 //
-// A [Job] holds everything that a processor can learn from its processor.Job: what is fixed before it runs, and answers to
-// questions that it may ask. A run ends with a [Log] of what the processor asked and made, in order. It is a pure function of
-// the job: no clock, path, user or host is in it. If the processor asked for something to which the job has no answer, the
-// log says so, the run has no result, and the caller adds the answer and has the job run again.
+// A [Job] contains everything that a processor can learn from its processor.Job: what is fixed before it runs, and
+// answers to questions that it may ask. A run ends with a [Log] of what the processor asked and made, in order. The log
+// is a pure function of the job: it contains no clock, path, user or host. If the processor asked something to which
+// the job has no answer, the log says so, the run has no result, and the caller adds the answer and runs the job again.
 //
-// The format of both is docs/formats/execution.md.
+// docs/formats/execution.md describes both formats.
 package written
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Names in the folder in which a job runs.
+// Names in the folder of a run.
 const (
 	JobFile   = "job"    // a Job
 	LogFile   = "result" // a Log
@@ -27,7 +27,7 @@ const (
 	Code      = "code"   // the files of a script or module, and programs, by their paths below the project folder
 )
 
-// Command is the hidden command of a kiln that runs a job.
+// Command is the hidden command that runs a job.
 const Command = "run-job"
 
 // Content is the bytes of a file.
@@ -39,11 +39,11 @@ type Content struct {
 // Name is its file name in InFolder and OutFolder.
 func (c Content) Name() string { return fmt.Sprintf("%x", c.SHA256) }
 
-// Job is a job written down.
+// Job is an encoded job.
 type Job struct {
-	Kiln      digest.Hash // the code of the kiln that is to run it: see Signature
+	Kiln      digest.Hash // the code of the kiln that should run it: see Signature
 	Processor string
-	Own       *Own // of a processor that the project declares; nil: the kiln has it
+	Own       *Own // the processor's declaration, if the project declares it; nil: it is compiled in
 	Part      string
 	Platform  string
 	Asset     processor.Asset
@@ -52,7 +52,7 @@ type Job struct {
 	Answers   map[string]Answer
 }
 
-// Own is what a project file says of a processor of its own, as far as it decides what a job makes.
+// Own is the part of a processor's declaration in the project file that decides what its jobs make.
 type Own struct {
 	Script, Wasm string // path of its file, below Code; one of them is given, or Program
 	Program      *Program
@@ -133,7 +133,7 @@ type Asked struct {
 	Extension       string
 }
 
-// Key is what a question is known by in Job.Answers.
+// Key identifies a question in Job.Answers.
 func (c *Call) Key() string {
 	e := &encoder{}
 	e.call(c)
@@ -155,20 +155,20 @@ type Outcome uint8
 
 const (
 	Done  Outcome = 1 // the processor succeeded, with all answers
-	Needs Outcome = 2 // it asked for what the job has no answer to
-	Local Outcome = 3 // it failed, or asked for what only the client has: the job has to run there
-	Other Outcome = 4 // it did not run: the kiln is another one than the job is for
+	Needs Outcome = 2 // it asked something to which the job has no answer
+	Local Outcome = 3 // it failed, or asked for something that only the client has: the job has to run there
+	Other Outcome = 4 // it did not run: the job is for another kiln
 )
 
-// Log is what came of a run.
+// Log is the result of a run.
 type Log struct {
 	Outcome Outcome
-	Reason  string // Local: why
+	Reason  string // Local: the reason
 	Calls   []Call
 }
 
 // Limits of what is decoded, in bytes.
 const maxFile = 256 << 20
 
-// ErrFormat says that bytes are not a job, or not a log.
+// ErrFormat means that bytes are not a job, or not a log.
 var ErrFormat = errors.New("written: not a job, or not the result of one")

@@ -1,21 +1,22 @@
-// Package atlas is the processor that turns a folder of images into pages, which are
-// textures, and a frame table, which tells where each image is.
+// Package atlas is the processor that turns a folder of images into pages, which are textures, and a frame table, which
+// has the place of each image.
 //
-// The work falls into parts, so that an edit does as little as it must:
+// The work is divided into parts, so that an edit causes as little work as possible:
 //
-//	list         finds the images (groups.go)                            -> which there are, in groups
+//	list         finds the images (groups.go)                            -> their names, in groups
 //	image:PATH   reads one image, cuts and trims it (images.go)          -> cuts: sizes and hashes; pixels
-//	request:...  the same of an image that another asset asks for (requests.go)
-//	group:N      takes the cuts of some images together (groups.go)      -> sizes, hashes
+//	request:...  the same for an image that another asset requests (requests.go)
+//	group:N      collects the cuts of some images (groups.go)            -> sizes, hashes
 //	aliases      finds images that look the same, by the hashes          -> aliases
-//	layout       finds every image a place, by the sizes (layout.go)     -> what is where on each page, in bands; frames
-//	band:NAME/N  draws some rows of a page, of the pixels (page.go)      -> pixels
+//	layout       finds a place for every image, by the sizes (layout.go) -> what is where on each page, in bands; frames
+//	band:NAME/N  draws some rows of a page, from the pixels (page.go)    -> pixels
 //	blocks:FORMAT/NAME/N  encodes a band, if the format has blocks       -> blocks
-//	page:NAME    puts bands together and makes a file of them (page.go)  -> a texture
-//	the job      writes the frame table in all forms, of the frames (tables.go)
+//	page:NAME    joins bands and makes a file of them (page.go)          -> a texture
+//	the job      writes the frame table in all forms, from the frames (tables.go)
 //
-// An image that is edited without a change of its trimmed size runs its own part, its group, aliases, a band or two and one page:
-// what that looks at is about the square root of what there is. Everything that is wrong with any image is reported at once.
+// After an edit of an image that does not change its trimmed size, these run: its own part, its group, aliases, one or
+// two bands and one page. The number of images and parts that they read is about the square root of all. All problems
+// of all images are reported at once.
 package atlas
 
 import (
@@ -33,7 +34,7 @@ import (
 func New() processor.Processor { return proc{maxPixels: 1 << 28} }
 
 type proc struct {
-	maxPixels int // of all images of an atlas together; 1 GiB in memory, 64 pages of 2048 x 2048
+	maxPixels int // limit for all images of an atlas together; 1 GiB in memory, 64 pages of 2048 x 2048
 }
 
 // The types of products.
@@ -61,7 +62,7 @@ func (proc) Info() processor.Info {
 			{Type: typeExport, Extension: ".fnt", Doc: "frame table as BMFont, of glyphs"},
 			{Type: typeHidden, Doc: "what one part of the work hands to the next"},
 		},
-		Memory: 128 << 20, // a page of 2048 x 2048 takes 170 MB, and says so; an image, of which there are thousands, nearly nothing
+		Memory: 128 << 20, // a page of 2048 x 2048 takes 170 MB, and requests it; an image, of which there are thousands, nearly nothing
 	}
 }
 

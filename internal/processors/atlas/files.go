@@ -17,8 +17,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// extensions of the images that belong to the folder: what programs export, and not the documents that they save (.psd), which may lie
-// beside an image of their name.
+// extensions of the images that belong to the folder: formats that programs export, not the documents that they save
+// (.psd), which may be beside an exported image of the same name.
 var extensions = pixel.Extensions("png", "jpeg", "gif", "bmp", "tiff", "webp", "tga")
 
 // everyImage is the glob of all files with one of these extensions, in upper or lower case.
@@ -34,7 +34,7 @@ func everyImage() string {
 	return "**/*.{" + strings.Join(alternatives, ",") + "}"
 }
 
-// find finds the paths of the images, sorted bytewise.
+// find returns the paths of the images, sorted bytewise.
 func find(job processor.Job, s *Settings) ([]string, error) {
 	include := s.Include
 	if len(include) == 0 {
@@ -64,7 +64,7 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 	return paths, nil
 }
 
-// empty says that there is nothing to pack.
+// empty is the error for an atlas without images.
 func empty(folder string, s *Settings) error {
 	return &processor.Problem{
 		Code: string(diag.AtlasEmpty), Text: fmt.Sprintf("folder %q has no images for the atlas", folder),
@@ -79,7 +79,7 @@ func emptyHint(s *Settings) string {
 	return fmt.Sprintf("look at its settings: include = %q, exclude = %q", s.Include, s.Exclude)
 }
 
-// checkPattern refuses what is not a glob, or looks outside of the folder.
+// checkPattern returns an error for an invalid glob, or one that leaves the folder.
 func checkPattern(pattern string) error {
 	why := ""
 	switch {
@@ -99,7 +99,7 @@ func checkPattern(pattern string) error {
 	}
 }
 
-// within is a path relative to the folder that it is in.
+// within is a path relative to its folder.
 func within(folder, file string) string {
 	if folder == "." || folder == "" {
 		return file
@@ -107,7 +107,7 @@ func within(folder, file string) string {
 	return strings.TrimPrefix(file, folder+"/")
 }
 
-// frameName is what the game calls an image: its path in the folder without the extension.
+// frameName is the name of an image for the game: its path in the folder without the extension.
 func frameName(folder, file string) string {
 	p := within(folder, file)
 	if stem := strings.TrimSuffix(p, path.Ext(p)); stem != "" && !strings.HasSuffix(stem, "/") {
@@ -118,22 +118,22 @@ func frameName(folder, file string) string {
 
 // source is an image file of the atlas.
 type source struct {
-	part    string // that reads it
-	path    string // of the file, or the asset that asks for it
-	within  string // the path in the folder
+	part    string // the part that reads it
+	path    string // of the file, or of the asset that requests it
+	within  string // path in the folder
 	name    string // of the frame
-	density int    // in thousandths: 2000 for what is named @2x
+	density int    // in thousandths: 2000 for a name with @2x
 	patch   bool   // a nine-patch
 	plan    plan
 }
 
-// density is the end of the name of an image that has more or fewer pixels than its size in the game.
+// density matches the name of an image that has more or fewer pixels than its size in the game.
 var density = regexp.MustCompile(`^(.*[^/])@([0-9]{1,2}(?:\.[0-9]{1,3})?)x$`)
 
-// numbered is the name of an image of an animation.
+// numbered matches the name of an image of an animation.
 var numbered = regexp.MustCompile(`^(.*[^/])_([0-9]{1,4})$`)
 
-// sourceOf says what the name of a file says.
+// sourceOf returns what the name of a file means.
 func sourceOf(folder, file string, s *Settings, p plan) source {
 	src := source{part: "image:" + file, path: file, within: within(folder, file), name: frameName(folder, file), density: 1000, plan: p}
 	if p.flatten {
@@ -143,7 +143,7 @@ func sourceOf(folder, file string, s *Settings, p plan) source {
 		src.name, src.patch = stem, true
 	}
 	if m := density.FindStringSubmatch(src.name); m != nil {
-		// Three digits after the point are thousandths without a rest.
+		// Three digits after the point are whole thousandths.
 		if d, err := strconv.ParseFloat(m[2], 64); err == nil && d > 0 {
 			src.name, src.density = m[1], int(math.Round(d*1000))
 		}
@@ -151,8 +151,8 @@ func sourceOf(folder, file string, s *Settings, p plan) source {
 	return src
 }
 
-// sources finds out about all images. One that has a nine-patch of its name beside it is left out with a warning: such pairs
-// are what is left of an image that became a nine-patch.
+// sources returns all images. An image is left out with a warning if there is a nine-patch of its name: such pairs
+// remain when an image is turned into a nine-patch.
 func (p *plans) sources(paths []string) (all []source, problems []error) {
 	for _, file := range paths {
 		plan, err := p.of(path.Dir(file))
@@ -170,7 +170,7 @@ func (p *plans) sources(paths []string) (all []source, problems []error) {
 	return p.distinct(append(all, asked...))
 }
 
-// distinct leaves one of each name and density, in the order of both.
+// distinct keeps one source of each name and density, sorted by both.
 func (p *plans) distinct(sources []source) (all []source, problems []error) {
 	type key struct {
 		name    string
@@ -202,7 +202,8 @@ func (p *plans) distinct(sources []source) (all []source, problems []error) {
 	return all, problems
 }
 
-// leftOut tells of images that have a nine-patch of their name beside them: the first by name, and how many.
+// leftOut is the warning about images that have a nine-patch of their name: the first by name, and their
+// number.
 func leftOut(files []string) processor.Problem {
 	text := fmt.Sprintf("image %q is left out: a nine-patch has its name", files[0])
 	if n := len(files) - 1; n > 0 {
@@ -211,7 +212,7 @@ func leftOut(files []string) processor.Problem {
 	return processor.Problem{Code: string(diag.AtlasPlain), Text: text, Hint: "delete them, rename them, or exclude them"}
 }
 
-// sameName complains of two images that would have the same name.
+// sameName is the error for two images with the same name.
 func sameName(a, b source) error {
 	return &processor.Problem{
 		Code: string(diag.AtlasNames), Path: b.path,

@@ -15,8 +15,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// bmfont writes the fonts of the atlas: those that lie in the folder as *.fnt with their pictures, moved to where the pictures
-// are now; and one for each folder of glyphs, which are images named by what they show.
+// bmfont writes the fonts of the atlas: those in the folder as *.fnt with their pictures, with the places of the
+// pictures on the atlas; and one for each folder of glyphs, whose images are named by their characters.
 func (w *tableWriter) bmfont() error {
 	files, err := w.job.Glob(path.Join(processor.QuoteGlob(w.job.Asset().Path), "**/*.[fF][nN][tT]"))
 	if err != nil {
@@ -76,7 +76,8 @@ func (w *tableWriter) font(name string, f *bmfont.Font) error {
 	return w.out(w.name(strings.ReplaceAll(name, "/", "-")), typeExport, ".fnt", data)
 }
 
-// moved puts the glyphs of a font where its pictures are on the atlas. A glyph whose transparent edges were trimmed gets smaller.
+// moved changes the glyphs of a font to the places of its pictures on the atlas. A glyph whose transparent edges were
+// trimmed gets smaller.
 func (w *tableWriter) moved(f *bmfont.Font, folder string) error {
 	frames := make([]table.Frame, len(f.Pages))
 	for i, file := range f.Pages {
@@ -107,13 +108,14 @@ func (w *tableWriter) moved(f *bmfont.Font, folder string) error {
 	return nil
 }
 
-// overlap is what of the n pixels from a on lies in the m pixels from b on.
+// overlap is the part of the n pixels from a that is in the m pixels from b.
 func overlap(a, n, b, m int) (start, length int) {
 	start = min(max(a, b), b+m)
 	return start, max(0, min(a+n, b+m)-start)
 }
 
-// glyphs makes a font of glyphs: as high as the highest image, which all stand at the bottom of, as wide as each was.
+// glyphs makes a font of glyphs: as high as the highest image, all images at the bottom, with the width of each
+// image.
 func (w *tableWriter) glyphs(frames []table.Frame) *bmfont.Font {
 	f := &bmfont.Font{}
 	for _, g := range frames {
@@ -130,7 +132,7 @@ func (w *tableWriter) glyphs(frames []table.Frame) *bmfont.Font {
 	return f
 }
 
-// codePoint is what an image named "A", "U+0041" or "u0041" shows.
+// codePoint is the character of an image named "A", "U+0041" or "u0041".
 func codePoint(name string) (rune, bool) {
 	if r, n := utf8.DecodeRuneInString(name); n == len(name) && r != utf8.RuneError {
 		return r, true

@@ -14,11 +14,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Images are taken together in groups, by what they are called, so that an edit looks at the images of one group and at what all the other
-// groups came to, and not at all images: of 2,000 it asks for 64 and 32.
+// Images are collected in groups, by hash of name, so that an edit causes reading the images of one group and the
+// results of all other groups, and not all images: of 2,000 it asks for 64 and 32.
 const groupSize = 64 // images, about
 
-// groups are images by the number of their group: those of the parts that read them, in the order of all.
+// groups returns the parts that read images by the number of their group, in the given order.
 func groups(parts []string) map[int][]string {
 	all := map[int][]string{}
 	count := uint32(1) << bits.Len(uint(max(len(parts)-1, 0)/groupSize))
@@ -34,7 +34,7 @@ func groups(parts []string) map[int][]string {
 // list is the part that finds the images. It makes
 //
 //	files    the paths of all image files
-//	parts    those that read the images, which are not all of these, in the order of the images' names
+//	parts    those that read the images, which may be fewer, in the order of the images' names
 //	group-N  those of one group
 func (p proc) list(job processor.Job) error {
 	plans, err := newPlans(job)
@@ -81,10 +81,10 @@ func sorted(groups map[int][]string) []int {
 	return all
 }
 
-// group is the part that tells of the images of one group, in their order. For each scale it makes
+// group is the part that collects the images of one group, in their order. For each scale it makes
 //
-//	sizes   what the layout wants to know
-//	hashes  of each image a 32-bit number, little-endian: of how many cuts, and their hashes
+//	sizes   the input of the layout
+//	hashes  for each image a 32-bit number, little-endian: the number of cuts, followed by their hashes
 func (p proc) group(job processor.Job, number string) error {
 	plans, err := newPlans(job)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p proc) group(job processor.Job, number string) error {
 	return nil
 }
 
-// grouped is what groups came to.
+// grouped is the results of the groups.
 type grouped struct {
 	numbers []int
 	members map[int][]string
@@ -138,7 +138,7 @@ func askGroups(job processor.Job, parts []string) (*grouped, error) {
 	return g, err
 }
 
-// hashes are those of the cuts, by part.
+// hashes returns those of the cuts, by part.
 func (g *grouped) hashes(job processor.Job, scale int) (map[string][]hash, error) {
 	all := map[string][]hash{}
 	for i, n := range g.numbers {
@@ -162,7 +162,7 @@ func (g *grouped) hashes(job processor.Job, scale int) (map[string][]hash, error
 	return all, nil
 }
 
-// sizes are those of the images, by part.
+// sizes returns those of the images, by part.
 func (g *grouped) sizes(job processor.Job, scale int) (map[string]sizes, error) {
 	all := map[string]sizes{}
 	for i, n := range g.numbers {

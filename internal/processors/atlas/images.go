@@ -17,26 +17,26 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// cut is what is known of one image, or one frame of a sheet, without its pixels.
+// cut describes one image, or one frame of a sheet, without its pixels.
 type cut struct {
 	Cell             int `json:",omitempty"` // in a sheet, from 0
 	W, H             int // trimmed
 	OffsetX, OffsetY int `json:",omitempty"`
 	SourceW, SourceH int
 	Patch            *table.Patch `json:",omitempty"`
-	Hash             []byte       `json:",omitempty"` // of the pixels; not in what is for the layout
+	Hash             []byte       `json:",omitempty"` // of the pixels; not in the input of the layout
 }
 
 // sizes is the product "cuts" of an image.
 type sizes struct {
-	Cells int // of a sheet; 0: it is none
+	Cells int // of a sheet; 0: it is not a sheet
 	Cuts  []cut
 }
 
-// hash of the pixels of a cut, its size included.
+// hash of the pixels of a cut, including its size.
 type hash = [sha256.Size]byte
 
-// at names a hidden product of one scale.
+// at is the name of a hidden product of one scale.
 func at(what string, scale int) string { return what + "@" + strconv.Itoa(scale) }
 
 // image is the part that reads one image. For each scale it makes
@@ -62,7 +62,7 @@ func (p proc) image(job processor.Job, file string) error {
 		frames = int64(pixel.Frames(file, data))
 	}
 	cost := pixel.CostOf(file, data, pixel.DefaultLimits())
-	// Pixels are there twice: those that are kept, and as a product.
+	// The pixels are in memory twice: as an image and as a product.
 	if err := needMemory(job, int64(len(data))+frames*(cost.Decode+8*cost.Pixels)); err != nil {
 		return err
 	}
@@ -137,7 +137,8 @@ func (c *cutter) cut(images []*pixel.Image) error {
 	return c.add(0, img, scaledPatch(patch, c.factor))
 }
 
-// animation takes each frame as a cell of a sheet. Those that are transparent all over are kept: they have their time.
+// animation uses each frame as a cell of a sheet. Completely transparent frames are kept, because they have a
+// duration.
 func (c *cutter) animation(images []*pixel.Image) error {
 	if len(images) > maxCells {
 		return &processor.Problem{
@@ -155,11 +156,11 @@ func (c *cutter) animation(images []*pixel.Image) error {
 	return nil
 }
 
-// maxCells of a sheet: frames have numbers of 16 bits.
+// maxCells of a sheet: the numbers of frames have 16 bits.
 const maxCells = math.MaxUint16
 
-// sheet cuts an image into frames, row by row. What does not fill a frame at the right and the bottom is left out, as are frames that
-// are transparent all over.
+// sheet cuts an image into frames, row by row. Incomplete frames at the right and the bottom are left out, and so are
+// completely transparent frames.
 func (c *cutter) sheet(img *pixel.Image, w, h int) error {
 	columns, rows := img.Width/max(w, 1), img.Height/max(h, 1)
 	if columns*rows == 0 || w == 0 || h == 0 {
@@ -207,7 +208,8 @@ func (c *cutter) scaled(img *pixel.Image) (*pixel.Image, error) {
 
 func scaleSide(n int, factor float64) int { return max(1, int(math.Round(float64(n)*factor))) }
 
-// add scales and trims a cut and keeps it. A nine-patch keeps its edges: its corners are counted from them.
+// add scales, trims and stores a cut. A nine-patch is not trimmed, because its corners are counted from its
+// edges.
 func (c *cutter) add(cell int, img *pixel.Image, patch *table.Patch) error {
 	img, err := c.scaled(img)
 	if err != nil {
@@ -242,7 +244,7 @@ func crop(img *pixel.Image, left, top, w, h int) *pixel.Image {
 	return part
 }
 
-// blank tells whether no pixel has more alpha than that.
+// blank reports whether no pixel has more alpha than this.
 func blank(img *pixel.Image, alpha int) bool {
 	for i := 3; i < len(img.Pix); i += 4 {
 		if int(img.Pix[i]) > alpha {
@@ -252,8 +254,7 @@ func blank(img *pixel.Image, alpha int) bool {
 	return true
 }
 
-// trimmed cuts off the edges that are transparent. Of an image that has nothing else, one
-// transparent pixel stays.
+// trimmed cuts off transparent edges. Of a completely transparent image, one pixel stays.
 func trimmed(img *pixel.Image, p plan, empty bool) (x, y int, part *pixel.Image) {
 	if !p.trimX && !p.trimY {
 		return 0, 0, img
@@ -290,7 +291,7 @@ func trimmed(img *pixel.Image, p plan, empty bool) (x, y int, part *pixel.Image)
 	return left, top, crop(img, left, top, right-left, bottom-top)
 }
 
-// hashOf is equal for equal pixels only.
+// hashOf is equal only for equal pixels.
 func hashOf(img *pixel.Image) (sum hash) {
 	h := sha256.New()
 	var size [16]byte

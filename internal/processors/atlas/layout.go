@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// cutKey names a cut of an image: the n-th that the part made.
+// cutKey identifies a cut of an image: the n-th of its part.
 type cutKey struct {
 	Part string
 	N    int
@@ -24,9 +24,9 @@ type cutKey struct {
 
 // aliases is the part that finds equal pixels. For each scale it makes
 //
-//	aliases  the cuts that look like an earlier one, and which that is
+//	aliases  the cuts that equal an earlier one, with that one
 //
-// It is apart from the layout, so that an image which changes and still looks like no other leaves the layout alone.
+// It is separate from the layout, so that a changed image which still equals no other does not run the layout.
 func (p proc) aliases(job processor.Job) error {
 	plans, err := newPlans(job)
 	if err != nil {
@@ -64,19 +64,19 @@ func (p proc) aliases(job processor.Job) error {
 	return nil
 }
 
-// look finds out about all images of these files, and those that other assets ask for.
+// look reads the sizes of these images, and of those that other assets request.
 func (p *plans) look(files []string) error {
 	var problems []error
 	p.images, problems = p.sources(files)
 	return errors.Join(append(problems, p.errors...)...)
 }
 
-// placed is an image on a page: what the page's part needs to draw it.
+// placed is an image on a page, as the page's part needs it.
 type placed struct {
-	Part    string // that has its pixels
-	Start   int    // of its pixels among those of the image, in bytes
+	Part    string // the part with its pixels
+	Start   int    // of its pixels within those of the image, in bytes
 	W, H    int
-	X, Y    int   // of the image itself, inside of its extrusion
+	X, Y    int   // of the image itself, without its extrusion
 	Extrude int   `json:",omitempty"`
 	Turn    uint8 `json:",omitempty"` // a table.Turn, as a number
 }
@@ -84,13 +84,13 @@ type placed struct {
 // sheet is the product "page-NAME" of the layout.
 type sheet struct {
 	W, H   int
-	Bands  int      // that it is drawn in; 1: the page's part does it
+	Bands  int      // number of bands; 1: the page's part draws it
 	Images []placed `json:"-"`
 }
 
 // layout is the part that finds a place for every image. It makes
 //
-//	page-NAME    how large a page is, see sheet
+//	page-NAME    the size of a page, see sheet
 //	band-NAME/N  what is where in some rows of it, see band
 //	frames       the frame table of each scale
 func (p proc) layout(job processor.Job) error {
@@ -143,14 +143,15 @@ type layouter struct {
 type frame struct {
 	cut
 	source
-	key    cutKey // of the pixels, equal for equal ones
+	key    cutKey // equal for equal pixels
 	start  int
-	number int    // at the end of its name; -1: none
+	number int    // number at the end of its name; -1: none
 	name   string // with the number of a cell
 	place  packing.Place
 }
 
-// read makes frames of the sizes of images: of those of one name, of the image that fits the scale best.
+// read makes frames from the sizes of images. Of images with the same name it uses the one that fits the
+// scale best.
 func (l *layouter) read(groups *grouped) error {
 	sizes, err := groups.sizes(l.job, l.scale)
 	if err != nil {
@@ -169,7 +170,7 @@ func (l *layouter) read(groups *grouped) error {
 		for k < len(l.plans.images) && l.plans.images[k].name == l.plans.images[i].name {
 			k++
 		}
-		// Sorted by density: the first that need not be enlarged, else the largest.
+		// They are sorted by density: the first that need not be enlarged, else the largest.
 		best := k - 1
 		for n := i; n < k; n++ {
 			if l.plans.images[n].density >= l.scale {
@@ -204,7 +205,7 @@ func (l *layouter) add(src source, s sizes, aliases map[cutKey]cutKey) {
 	}
 }
 
-// run packs the frames, those of one plan at a time, and writes what came of it.
+// run packs the frames of one plan after the other, and writes the results.
 func (l *layouter) run() error {
 	if err := l.check(); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (l *layouter) run() error {
 	return writeHidden(l.job, at("frames", l.scale), t)
 }
 
-// writePage writes what a page's part and those of its bands want to know.
+// writePage writes the input of a page's part and of its bands.
 func (l *layouter) writePage(page *sheet, name string) error {
 	bands := page.bands(l.scale)
 	page.Bands = len(bands)
@@ -256,7 +257,7 @@ func (l *layouter) writePage(page *sheet, name string) error {
 	return nil
 }
 
-// check finds frames that are too large, and names that cells of a sheet and other images share.
+// check finds frames that are too large, and names shared by cells of a sheet and other images.
 func (l *layouter) check() error {
 	var problems []error
 	pixels, counted := 0, map[cutKey]bool{}
@@ -282,7 +283,7 @@ func (l *layouter) check() error {
 	return errors.Join(problems...)
 }
 
-// item is the room that a frame takes.
+// item is the area that a frame needs.
 func (f *frame) item() packing.Item {
 	e := 2 * f.plan.extrude
 	return packing.Item{Size: packing.Size{W: f.W + e, H: f.H + e}, Upright: f.patch}
@@ -294,7 +295,7 @@ func (l *layouter) pack(g plan, frames []*frame) error {
 	slices.Sort(labels)
 	labels = slices.Compact(labels)
 	var items []packing.Item
-	index := map[cutKey]int{} // in items
+	index := map[cutKey]int{} // index in items
 	var first []*frame        // by item
 	for _, f := range frames {
 		label := forFile(l.plans.s.Pages, f.within)
@@ -344,7 +345,7 @@ func (l *layouter) turn(at packing.Place) table.Turn {
 	return table.Upright
 }
 
-// crowded says that what was to lie on one page does not.
+// crowded is the error for images that must be on one page and do not fit.
 func (f *frame) crowded(label string) error {
 	return &processor.Problem{
 		Code: string(diag.AtlasCrowded), Path: f.path,
@@ -361,7 +362,7 @@ func pageName(s *Settings, scale, i int) string {
 	return strconv.Itoa(i)
 }
 
-// table says where everything is.
+// table returns the frame table.
 func (l *layouter) table() *table.Table {
 	t := &table.Table{Scale: l.scale}
 	base := path.Base(strings.TrimSuffix(l.job.Asset().ID, "/"))
@@ -387,7 +388,7 @@ func (l *layouter) table() *table.Table {
 	}
 	for name, frames := range animations {
 		slices.SortStableFunc(frames, func(a, b int) int { return cmp.Compare(l.frames[a].number, l.frames[b].number) })
-		// run_1 and run_01 are the same number: the first by name counts.
+		// run_1 and run_01 have the same number: the first by name counts.
 		frames = slices.CompactFunc(frames, func(a, b int) bool { return l.frames[a].number == l.frames[b].number })
 		t.Animations = append(t.Animations, table.Animation{Name: name, Frames: frames})
 	}
@@ -395,9 +396,9 @@ func (l *layouter) table() *table.Table {
 	return t
 }
 
-// tooBig says how large a page would have to be.
+// tooBig is the error for a frame, with the size of page that it would need.
 func (f *frame) tooBig(s *Settings) *processor.Problem {
-	const largest = 16384 // bound of max_size
+	const largest = 16384 // maximum of max_size
 	trimmed := ""
 	if f.W != f.SourceW || f.H != f.SourceH {
 		trimmed = fmt.Sprintf(" (%d x %d once trimmed)", f.W, f.H)
@@ -417,7 +418,7 @@ func (f *frame) tooBig(s *Settings) *processor.Problem {
 	}
 }
 
-// pageRoom says what a page has room for, and why.
+// pageRoom describes the usable size of a page, and why.
 func (p plan) pageRoom() string {
 	side := strconv.Itoa(p.max.W)
 	if p.max.W != p.max.H {

@@ -10,9 +10,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// readPatch reads the guide lines of a nine-patch, as Android and libGDX have them, and gives the image without them. They are the
-// outermost pixels: black at the top and the left along what is stretched, at the bottom and the right along where content
-// may lie. The patch is nil if there are none.
+// readPatch reads the guide lines of a nine-patch in the form of Android and libGDX, and returns the image without
+// them. They are the outermost pixels: black at the top and the left along what is stretched, at the bottom and the
+// right along the area for content. The patch is nil if there are none.
 func readPatch(file string, img *pixel.Image) (*table.Patch, *pixel.Image, error) {
 	if img.Width < 3 || img.Height < 3 {
 		return nil, nil, patchProblem(file, fmt.Sprintf("nine-patch of %d x %d pixels has no room for guide lines", img.Width, img.Height))
@@ -31,7 +31,7 @@ func readPatch(file string, img *pixel.Image) (*table.Patch, *pixel.Image, error
 	}
 	inner := crop(img, 1, 1, img.Width-2, img.Height-2)
 	if !marks[0].found && !marks[1].found {
-		return nil, inner, nil // of pads alone libGDX says nothing either
+		return nil, inner, nil // libGDX also ignores pads alone
 	}
 	patch := &table.Patch{}
 	for axis, size := range []int{inner.Width, inner.Height} {
@@ -65,8 +65,8 @@ type mark struct {
 	start, end int
 }
 
-// sides is how far the mark is from both ends of an image without guides. Without a mark nothing is stretched: as libGDX
-// has it, all belongs to the second side.
+// sides returns the distances of the mark from both ends of an image without guides. Without a mark nothing is
+// stretched: as in libGDX, all belongs to the second side.
 func (m mark) sides(size int) (before, after int) {
 	if !m.found {
 		return 0, size
@@ -74,7 +74,7 @@ func (m mark) sides(size int) (before, after int) {
 	return m.start - 1, size - (m.end - 1)
 }
 
-// mark finds the first black part. What comes after it says nothing.
+// mark finds the first black part. Others are ignored.
 func (g guide) mark() (m mark, err error) {
 	for i := 1; i < g.n-1; i++ {
 		x, y := g.x+i*g.dx, g.y+i*g.dy
@@ -103,7 +103,7 @@ func patchProblem(file, text string) error {
 	}
 }
 
-// scaledPatch is the patch of an image that is scaled.
+// scaledPatch is the patch of a scaled image.
 func scaledPatch(p *table.Patch, factor float64) *table.Patch {
 	if p == nil || factor == 1 {
 		return p

@@ -13,8 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// read lays a pack.json over a plan, if there is one: the settings of libGDX's TexturePacker, in its relaxed JSON. What
-// it does not say stays as it is.
+// read merges a pack.json into a plan, if there is one: the settings of libGDX's TexturePacker, in its relaxed JSON.
+// Settings that it does not have are unchanged.
 func (p *plans) read(file string, base plan) (plan, error) {
 	data, err := p.job.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func packFileProblem(file string, err error) *processor.Problem {
 	return problem
 }
 
-// packReader takes the members of one pack.json.
+// packReader reads the members of one pack.json.
 type packReader struct {
 	plans *plans
 	file  string
@@ -59,10 +59,10 @@ type packReader struct {
 
 	edge, duplicate bool // edgePadding, duplicatePadding
 	edgeSaid        bool
-	root            bool // the file is in the folder of the atlas: what concerns all of it holds, too
+	root            bool // the file is in the folder of the atlas: settings for the whole atlas apply too
 }
 
-// harmless are settings of libGDX that make no difference here, or none to what is in the atlas.
+// harmless are settings of libGDX that have no effect here, or none on what is in the atlas.
 const harmless = " atlasExtension bleed bleedIterations combineSubdirectories debug fast grid jpegQuality legacyOutput limitMemory outputFormat prettyPrint scaleResampling silent "
 
 func (r *packReader) member(m document.Member) {
@@ -124,7 +124,7 @@ func (r *packReader) member(m document.Member) {
 	}
 }
 
-// scale is a number or a list of them.
+// scale reads a number or a list of numbers.
 func (r *packReader) scale(v document.Value) bool {
 	list, ok := v.V.([]document.Value)
 	if !ok {
@@ -147,7 +147,7 @@ func (r *packReader) scale(v document.Value) bool {
 	return true
 }
 
-// wrap puts "Repeat" of one direction into the word for both.
+// wrap combines "Repeat" of one direction with the other direction's.
 func (r *packReader) wrap(m document.Member) {
 	axis := strings.ToLower(m.Key[4:])
 	has := strings.Contains(r.repeat, axis)
@@ -166,7 +166,7 @@ func (r *packReader) wrap(m document.Member) {
 	}
 }
 
-// unknown names a setting that is not understood, and what says the same in a rule, if something does.
+// unknown warns about an unsupported setting, with the corresponding one of a rule if there is one.
 func (r *packReader) unknown(m document.Member) {
 	hint := "take it out, or leave it to libGDX's own packer"
 	if inRule := map[string]string{
@@ -180,8 +180,8 @@ func (r *packReader) unknown(m document.Member) {
 	})
 }
 
-// finish says in our words what libGDX says by edgePadding and duplicatePadding: whether there is padding along the edges of
-// pages, too, and whether it is filled with copies of the edge pixels.
+// finish converts edgePadding and duplicatePadding of libGDX: whether there is padding along the edges of pages too,
+// and whether it is filled with copies of the edge pixels.
 func (r *packReader) finish() {
 	if r.duplicate {
 		// Half of the padding belongs to each neighbour.

@@ -17,17 +17,19 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// bytesAPixel is what a page's part allocates for each pixel of it: what the texture processor measured, and the page itself.
+// bytesAPixel is what a page's part allocates for each pixel: what was measured for the texture processor, and the page
+// itself.
 const bytesAPixel = 37 + 4
 
-// bandBytesAPixel is of a band, itself and as a product; blocksBytes is for each byte of one that is encoded.
+// bandBytesAPixel is for a band, itself and as a product; blocksBytes is for each byte of an encoded one.
 const (
 	bandBytesAPixel = 8
 	blocksBytes     = 16
 )
 
-// needMemory waits until there is so much memory for a part, and tells that it took that, so that its next runs are weighed by it. A part
-// that holds memory while it waits for others keeps it from them: it asks for it after that, as far as can be.
+// needMemory waits until this much memory is available for a part, and reports it as used, so that later runs are
+// scheduled by it. A part that holds memory while it waits for other parts keeps it from them, so it should call
+// needMemory after it has asked for them.
 func needMemory(job processor.Job, bytes int64) error {
 	job.UsedMemory(bytes)
 	return job.NeedMemory(bytes)
@@ -40,8 +42,8 @@ type band struct {
 	Images  []placed // Y counts from the first row of the band, and may be above it
 }
 
-// A band has about bandImages, so that an edit of one draws no more than these again, but for bands of few rows, in which most images would
-// reach from one into the next; and it has no more than bandPixels.
+// A band has about bandImages, so that an edit of one image draws only these again. If bands had few rows, most images
+// would be in several bands, so the number is a compromise; and a band has at most bandPixels.
 const (
 	bandImages = 64
 	bandRows   = 2 * texture.RowsOf
@@ -50,7 +52,7 @@ const (
 
 func bandName(page string, n int) string { return "band-" + page + "/" + strconv.Itoa(n) }
 
-// bands are those of a page, from the top.
+// bands returns the bands of a page, from the top.
 func (s *sheet) bands(scale int) []band {
 	rows := bandRows
 	for rows < s.H && len(s.Images)*rows < bandImages/2*s.H && 2*rows*s.W <= bandPixels {
@@ -124,7 +126,7 @@ func readBand(job processor.Job, made []processor.Product) (*pixel.Image, error)
 	return readPixels(f)
 }
 
-// page is the part that puts the bands of a page together, and encodes it.
+// page is the part that joins the bands of a page, and encodes it.
 func (p proc) page(job processor.Job, name string) error {
 	plans, err := newPlans(job)
 	if err != nil {
@@ -152,7 +154,7 @@ func (p proc) page(job processor.Job, name string) error {
 	return job.Write(processor.Output{Name: name, Type: texture.Type, Extension: plans.s.extension(), Facts: facts}, out)
 }
 
-// askBands has a part done of each band.
+// askBands has a part done for each band.
 func askBands(job processor.Job, part, name string, bands int) ([][]processor.Product, error) {
 	parts := make([]string, bands)
 	for i := range parts {
@@ -161,7 +163,7 @@ func askBands(job processor.Job, part, name string, bands int) ([][]processor.Pr
 	return job.Parts(parts...)
 }
 
-// joinBands puts a page together.
+// joinBands joins the pixels of a page.
 func joinBands(job processor.Job, name string, s sheet) (*pixel.Image, error) {
 	made, err := askBands(job, "band:", name, s.Bands)
 	if err != nil {
@@ -190,7 +192,7 @@ func joinBands(job processor.Job, name string, s sheet) (*pixel.Image, error) {
 	return img, nil
 }
 
-// joinBlocks puts the blocks of a page together.
+// joinBlocks joins the blocks of a page.
 func joinBlocks(job processor.Job, name, format string, bands int) ([]byte, error) {
 	made, err := askBands(job, "blocks:"+format+"/", name, bands)
 	if err != nil {
@@ -207,11 +209,11 @@ func joinBlocks(job processor.Job, name, format string, bands int) ([]byte, erro
 	return all, nil
 }
 
-// encode makes the file of a page. If it was drawn in several bands, these are encoded by parts of their own, where the options allow that.
+// encode makes the file of a page. If it has several bands, their parts encode them if the options allow that.
 func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands int) ([]byte, error) {
 	if s.Container == "png" {
 		if s.Premultiply {
-			img = img.Premultiplied(false) // engines that load PNG blend its numbers as they are
+			img = img.Premultiplied(false) // engines that load PNG use its values unchanged
 		}
 		var b bytes.Buffer
 		err := png.Encode(&b, &image.NRGBA{Pix: img.Pix, Stride: 4 * img.Width, Rect: image.Rect(0, 0, img.Width, img.Height)})
@@ -233,7 +235,7 @@ func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands
 	return plan.Encode(tools)
 }
 
-// drawBand paints a band that the layout tells of, and has so much memory for each pixel of it until the part ends.
+// drawBand draws a band of the layout. It reserves this much memory for each of its pixels until the part ends.
 func drawBand(job processor.Job, layout []processor.Product, name string, bytesAPixel int64) (*pixel.Image, error) {
 	var b band
 	if err := readJSON(job, layout, name, &b); err != nil {
@@ -279,7 +281,7 @@ func drawBand(job processor.Job, layout []processor.Product, name string, bytesA
 	return img, nil
 }
 
-// turned is an image by 90 degrees.
+// turned rotates an image by 90 degrees.
 func turned(src *pixel.Image, turn table.Turn) *pixel.Image {
 	if turn == table.Upright {
 		return src
@@ -297,7 +299,8 @@ func turned(src *pixel.Image, turn table.Turn) *pixel.Image {
 	return out
 }
 
-// drawPart copies an image to its place, as far as that is in the band, and repeats its edge pixels around it.
+// drawPart copies the part of an image that is in the band to its place, and repeats its edge pixels around
+// it.
 func drawPart(page, src *pixel.Image, at placed) {
 	e := at.Extrude
 	for y := max(-e, -at.Y); y < min(src.Height+e, page.Height-at.Y); y++ {

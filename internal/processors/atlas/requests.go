@@ -10,8 +10,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Other assets may ask to have images packed: glyphs of a font, the pictures of a map. They do so in a part of their own named
-// "pack", as hidden products named ATLAS:FRAME, before they look at the atlas; so nobody waits for himself.
+// Other assets may request that images are packed: glyphs of a font, the pictures of a map. They do so in a part of
+// their own named "pack", as hidden products named ATLAS:FRAME, before they read the atlas; so there is no dependency
+// cycle.
 //
 // A request's bytes are its width and height as 32-bit numbers, little-endian, then RGBA, 8 bits a channel, straight alpha, rows top down.
 const (
@@ -19,7 +20,7 @@ const (
 	requestHeader = 8
 )
 
-// requests are images that other assets ask for, in the order of the assets and names.
+// requests returns the images that other assets request, sorted by asset and name.
 func (p *plans) requests() ([]source, error) {
 	products, err := p.job.ToPack()
 	if err != nil {
@@ -40,7 +41,7 @@ func (p *plans) requests() ([]source, error) {
 	return all, nil
 }
 
-// request is the part that takes one image which another asset asks for. It makes what the part of an image file makes.
+// request is the part that reads one requested image. It makes the same products as the part of an image file.
 func (p proc) request(job processor.Job, rest string) error {
 	asset, frame, ok := strings.Cut(rest, "|")
 	if !ok {
@@ -66,7 +67,7 @@ func (p proc) request(job processor.Job, rest string) error {
 	return writeCuts(job, plans, source{part: "request:" + rest, path: asset, within: frame, name: frame, density: 1000, plan: plans.known[rootOf(job)]}, img)
 }
 
-// readPixels reads what has the form of a request.
+// readPixels decodes pixels in the form of a request.
 func readPixels(f processor.File) (*pixel.Image, error) {
 	var head [requestHeader]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil {

@@ -18,12 +18,13 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Settings of the processor. What is not about packing means what it means for a texture.
+// Settings of the processor. Those that are not about packing have the same meaning as for a
+// texture.
 type Settings struct {
 	Include []string `toml:"include" doc:"Globs of the images, relative to the folder. None means every image in it and below."`
 	Exclude []string `toml:"exclude" doc:"Globs of images to leave out, relative to the folder."`
 
-	MaxSize    int    `toml:"max_size" min:"1" max:"16384" doc:"Largest side of a page, in pixels. What does not fit on one page goes on further ones."`
+	MaxSize    int    `toml:"max_size" min:"1" max:"16384" doc:"Largest side of a page, in pixels. Further images are put on further pages."`
 	PowerOfTwo bool   `toml:"power_of_two" doc:"Sides of pages are powers of two."`
 	MultipleOf int    `toml:"multiple_of" min:"1" max:"4096" doc:"Sides of pages are multiples of it, unless they are powers of two."`
 	Square     bool   `toml:"square" doc:"Pages are as wide as high."`
@@ -65,7 +66,7 @@ type Settings struct {
 	Exports []string `toml:"exports" values:"libgdx,json-hash,json-array,bmfont" doc:"Further forms of the table: text of libGDX and Spine, JSON of texture packers, BMFont of glyphs."`
 }
 
-// Defaults is the settings of an atlas that nothing was said about.
+// Defaults are the default settings of an atlas.
 func Defaults() Settings {
 	t := texture.Defaults()
 	return Settings{
@@ -88,7 +89,7 @@ func (s *Settings) options() texture.Options {
 // extension of the pages.
 func (s *Settings) extension() string { return "." + s.Container }
 
-// check finds settings that cannot be together, or are not what they should be.
+// check finds invalid settings, and settings that exclude each other.
 func (s *Settings) check() error {
 	left, right := slices.Contains(s.Exports, "libgdx"), slices.ContainsFunc(s.Exports, func(e string) bool { return strings.HasPrefix(e, "json-") })
 	if s.Rotate && left && right {
@@ -140,7 +141,7 @@ func sortedValues(m map[string]string) []string {
 	return values
 }
 
-// forFile looks up what is said of a file: the longest glob that matches it wins, of two as long the later one by bytes.
+// forFile looks up the setting for a file: the longest matching glob wins, of two equally long ones the later by bytes.
 func forFile(m map[string]string, file string) string {
 	best, value := "", ""
 	for _, pattern := range sortedKeys(m) {
@@ -151,7 +152,7 @@ func forFile(m map[string]string, file string) string {
 	return value
 }
 
-// cellOf reads the size of a frame of a sheet; "" is no sheet.
+// cellOf reads the size of a frame of a sheet; "" means that it is not a sheet.
 func cellOf(text string) (w, h int, ok bool) {
 	if text == "" {
 		return 0, 0, true
@@ -162,13 +163,13 @@ func cellOf(text string) (w, h int, ok bool) {
 	return w, h, errW == nil && errH == nil && w > 0 && h > 0 && max(w, h) <= table.MaxSide
 }
 
-// sheet is the size of the frames that a file is cut into at density 1; 0 if it is one image.
+// sheet is the size of the frames into which a file is cut at density 1; 0 if it is one image.
 func (s *Settings) sheet(file string) (w, h int) {
 	w, h, _ = cellOf(cmp.Or(forFile(s.Sheets, file), s.Sheet))
 	return w, h
 }
 
-// scales are those that atlases are made of, in thousandths.
+// scales are the scales of the atlas, in thousandths.
 func (s *Settings) scales() []int {
 	var all []int
 	for _, scale := range s.Scale {
@@ -180,7 +181,7 @@ func (s *Settings) scales() []int {
 	return all
 }
 
-// tag is what tells the products of a scale apart from those of the first: "0.5x".
+// tag is the prefix of the products of a scale, except the first: "0.5x".
 func (s *Settings) tag(scale int) string {
 	if scale == s.scales()[0] {
 		return ""
@@ -188,7 +189,7 @@ func (s *Settings) tag(scale int) string {
 	return strconv.FormatFloat(float64(scale)/1000, 'f', -1, 64) + "x"
 }
 
-// plan is what settings and pack.json files say of the images in one folder.
+// plan is the settings, including those of pack.json files, for the images in one folder.
 type plan struct {
 	trimX, trimY, dropBlank, numbers, flatten, ignore bool
 	trimAlpha                                         int
@@ -198,7 +199,7 @@ type plan struct {
 	powerOfTwo, square        bool
 	rotate, aliases           bool
 
-	// of the text of libGDX only, and only from the folder of the atlas
+	// only for the text form of libGDX, and only from the folder of the atlas
 	minFilter, magFilter, repeat string
 }
 
@@ -229,7 +230,7 @@ func (s *Settings) packing(p plan) packing.Options {
 	return o
 }
 
-// turn is the way in which images are turned: that of the export, if there is one.
+// turn is how images are turned: as the export requires, if there is one.
 func (s *Settings) turn() table.Turn {
 	if slices.Contains(s.Exports, "libgdx") {
 		return table.Left
@@ -237,10 +238,10 @@ func (s *Settings) turn() table.Turn {
 	return table.Right
 }
 
-// plans finds what holds in folders, and remembers it.
+// plans finds the plans of folders, and caches them.
 type plans struct {
 	job    processor.Job
-	s      *Settings // with what the pack.json in the folder of the atlas says of all of it
+	s      *Settings // including those that the pack.json in the folder of the atlas sets for all of it
 	known  map[string]plan
 	images []source
 	errors []error // of pack.json files
@@ -257,7 +258,7 @@ func newPlans(job processor.Job) (*plans, error) {
 // rootOf is the folder of the atlas.
 func rootOf(job processor.Job) string { return path.Clean(job.Asset().Path) }
 
-// of is the plan of a folder, which is that of the atlas or below it.
+// of returns the plan of a folder, which is the atlas' or below it.
 func (p *plans) of(folder string) (plan, error) {
 	if known, ok := p.known[folder]; ok {
 		return known, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// tables writes the frame table of each scale in the forms that are wanted. made is what the layout made.
+// tables writes the frame table of each scale in the requested forms. made are the products of the
+// layout.
 func (p proc) tables(job processor.Job, made []processor.Product) error {
 	plans, err := newPlans(job)
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *tableWriter) out(name, kind, extension string, data []byte) error {
 	return w.job.Write(out, data)
 }
 
-// name of an export: "libgdx", "0.5x.libgdx".
+// name is the name of an export: "libgdx", "0.5x.libgdx".
 func (w *tableWriter) name(export string) string {
 	if tag := w.s.tag(w.scale); tag != "" {
 		return tag + "." + export
@@ -104,7 +105,7 @@ func (w *tableWriter) libGDX() error {
 	return w.out(w.name("libgdx"), typeExport, ".atlas", data)
 }
 
-// packerJSON writes one file a page, as all readers of that form want it.
+// packerJSON writes one file for each page, as all readers of that form expect.
 func (w *tableWriter) packerJSON(word string, form table.PackerJSON) error {
 	base := path.Base(strings.TrimSuffix(w.job.Asset().ID, "/"))
 	var names, files []string

@@ -1,8 +1,8 @@
-// Package copy is the processor that gives the game a source file as it is. It is
-// the default for every extension that no other processor claims.
+// Package copy is the processor that copies a source file unchanged. It is the default for every
+// extension that no other processor claims.
 //
-// A file is streamed, so its size does not matter; and a project may have tens of
-// thousands of them, so a small one costs no allocation here.
+// A file is streamed, so its size does not matter; and a project may have tens of thousands of
+// files, so a small one costs no allocation here.
 package copy
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// bufferSize is 128 KiB: a large file takes few system calls, and a worker's buffer
-// still lies in its second-level cache, where the hash finds the bytes again.
+// bufferSize is 128 KiB: a large file takes few system calls, and a worker's buffer still is in its
+// second-level cache when the bytes are hashed.
 const bufferSize = 128 << 10
 
 // productType is the type of every product this package makes.
@@ -52,8 +52,7 @@ func (c *copier) Process(ctx context.Context, job processor.Job) (err error) {
 	if err != nil {
 		return err
 	}
-	// Closed in any case, so that nothing stays open; the product of a job that
-	// fails does not count.
+	// It is always closed, so that nothing stays open; the product of a failed job does not count.
 	defer func() { err = errors.Join(err, out.Close()) }()
 
 	buf := c.buffers.Get().(*[bufferSize]byte)
@@ -61,8 +60,8 @@ func (c *copier) Process(ctx context.Context, job processor.Job) (err error) {
 	return stream(ctx, out, in, buf[:])
 }
 
-// stream is io.CopyBuffer that ends with the context and always uses the buffer:
-// io.CopyBuffer hands the work to the file's WriteTo, which allocates 32 KiB each time.
+// stream is io.CopyBuffer that ends with the context and always uses the buffer: io.CopyBuffer uses
+// the file's WriteTo instead, which allocates 32 KiB each time.
 func stream(ctx context.Context, w io.Writer, r io.Reader, buf []byte) error {
 	for {
 		if err := ctx.Err(); err != nil {

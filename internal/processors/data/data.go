@@ -1,9 +1,9 @@
 // Package data is the processor of structured data: JSON, TOML, YAML and CSV become canonical JSON
 // or MessagePack, checked against a JSON schema if there is one.
 //
-// Its rules: what a game loads is the same however it was written; a schema and all
-// that it refers to are source dependencies; what the schema marks as the name of an
-// asset becomes a product dependency, or an error that says where. Nothing is fetched from a network.
+// Its rules: products do not depend on how the source was written; a schema and everything that it
+// refers to are source dependencies; what the schema marks as the name of an asset becomes a product
+// dependency, or an error with a place. Nothing is fetched from a network.
 package data
 
 import (
@@ -28,7 +28,7 @@ type Settings struct {
 // Processor is the data processor.
 type Processor struct{ shelf *shelf }
 
-// New is the processor, with room to keep schemas from one job to the next.
+// New returns the processor, with a cache of schemas for all its jobs.
 func New() Processor { return Processor{&shelf{}} }
 
 // Info describes the processor.

@@ -8,8 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Guess finds files that cannot be read as their extension says, and the setting with which they can. One that is too large, or
-// cannot be read at all, is better copied.
+// Guess finds files that cannot be read as their extension says, and the setting with which they can. A file that is
+// too large, or cannot be read at all, is better copied.
 func Guess(file string, size int64, read func() []byte) processor.Guess {
 	g := processor.Guess{Because: path.Ext(file)}
 	shipped := processor.Guess{Setting: "processor", Value: "copy", Because: g.Because,
@@ -19,7 +19,7 @@ func Guess(file string, size int64, read func() []byte) processor.Guess {
 	}
 	data := read()
 	if data == nil {
-		return g // the build says what is wrong
+		return g // the build reports what is wrong
 	}
 	var err error
 	switch document.FormatOf(file) {
@@ -47,7 +47,8 @@ func Guess(file string, size int64, read func() []byte) processor.Guess {
 	return g
 }
 
-// delimiter finds what is between the cells of a CSV file: what the first line has most of.
+// delimiter returns the delimiter of a CSV file: the candidate that is most frequent in the first
+// line.
 func delimiter(data []byte, g processor.Guess) (rune, processor.Guess) {
 	first, _, _ := strings.Cut(string(data[:min(len(data), 1<<16)]), "\n")
 	comma, n := ',', strings.Count(first, ",")

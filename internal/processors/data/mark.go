@@ -8,20 +8,20 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// Kiln's own schema keywords: a string under keyAsset (true or "required", or "optional") names an
-// asset; keyProduct names which of its products is meant, the main one by default.
+// Kiln's own schema keywords: a string under keyAsset (true or "required", or "optional") is the
+// name of an asset; keyProduct selects one of its products, the main one by default.
 const (
 	keyAsset   = "kiln:asset"
 	keyProduct = "kiln:product"
 )
 
-// mark is a schema's statement that strings there name assets.
+// mark is the statement of a schema that strings are names of assets.
 type mark struct {
 	required bool
 	product  string
 }
 
-// markOf is the mark of a schema, or nil. A keyword with a value that means nothing is refused.
+// markOf returns the mark of a schema, or nil. An invalid value of a keyword is an error.
 func markOf(file string, o document.Object) (any, error) {
 	var m mark
 	marked := false
@@ -43,13 +43,13 @@ func markOf(file string, o document.Object) (any, error) {
 	return m, nil
 }
 
-// place is a string in the data that names an asset.
+// place is a string in the data that is the name of an asset.
 type place struct {
 	value *document.Value
 	mark
 }
 
-// placesOf are the strings that are marked, each product of each once; where two schemas say so, the stronger one counts.
+// placesOf returns the marked strings, each product of each once; if two schemas mark one, the stronger mark counts.
 func placesOf(notes []schema.Note) []*place {
 	type key struct {
 		value   *document.Value
@@ -60,7 +60,7 @@ func placesOf(notes []schema.Note) []*place {
 	for _, n := range notes {
 		m, _ := n.Note.(mark)
 		if _, isText := n.Value.V.(string); !isText {
-			continue // null and the like name nothing
+			continue // null and others are not names
 		}
 		p := known[key{n.Value, m.product}]
 		if p == nil {

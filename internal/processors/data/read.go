@@ -55,7 +55,7 @@ func parse(ctx context.Context, input string, data []byte) (document.Value, erro
 	return document.Under(ctx).JSON(data)
 }
 
-// readBounded reads a file, but not one that the readers would refuse for its size.
+// readBounded reads a file, unless it is too large for the readers.
 func readBounded(job processor.Job, file string) ([]byte, error) {
 	f, err := job.Open(file)
 	if err != nil {
@@ -82,7 +82,7 @@ var faultCodes = map[document.Fault]diag.Code{
 	document.Ragged:      diag.DataRagged,
 }
 
-// problem makes an error of the readers one for people. file is "" for the asset's own.
+// problem turns an error of the readers into a problem. file is "" for the asset's own.
 func problem(err error, file string) error {
 	var e *document.Error
 	if !errors.As(err, &e) {
@@ -98,8 +98,8 @@ func problemAt(code diag.Code, file string, at document.Pos, hint, format string
 	}
 }
 
-// relaxedHint finds out whether the file is right for a tolerant reader: most files that are not quite
-// JSON are written for one, and are not broken.
+// relaxedHint checks whether a tolerant reader accepts the file: most files that are not quite JSON
+// are written for such a reader.
 func relaxedHint(ctx context.Context, data []byte, err error) error {
 	var e *document.Error
 	if !errors.As(err, &e) || e.Fault != document.Syntax {

@@ -13,8 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// resolve turns the places that name assets into references, and writes there what the
-// game is to read. The list is sorted, so that it does not depend on the order of the source.
+// resolve turns the marked places into references, and replaces their text by what the game should
+// read. The list is sorted, so that it does not depend on the order of the source.
 func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Reference, error) {
 	type target struct {
 		uuid  string
@@ -54,7 +54,7 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	if len(errs) > 0 {
 		return nil, errors.Join(limit(errs)...)
 	}
-	for _, p := range places { // in their order, for one may be marked twice, with two products
+	for _, p := range places { // in order, because one string may be marked twice, for two products
 		p.value.V = written[p]
 	}
 	refs := make([]processor.Reference, 0, len(required))
@@ -67,8 +67,8 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 	return refs, nil
 }
 
-// assetID is the asset that a text in the data names: by its UUID, relative to the file if it begins with ./ or ../, and else by its id,
-// which a leading slash may stress.
+// assetID is the asset that a text in the data names: by its UUID, relative to the file if it begins with ./ or ../,
+// and otherwise by its id, with or without a leading slash.
 func assetID(from, text string) (string, error) {
 	if !strings.HasPrefix(text, "./") && !strings.HasPrefix(text, "../") {
 		from, text = "", strings.TrimPrefix(text, "/")
@@ -80,8 +80,8 @@ func assetID(from, text string) (string, error) {
 	return id, err
 }
 
-// writtenAs is what stands in the product: the asset's id or UUID, and behind a # which
-// product is meant, if not the main one.
+// writtenAs is the text in the product: the asset's id or UUID, followed by # and the product's
+// name unless it is the main one.
 func writtenAs(s *Settings, id, product string, ref processor.Reference) string {
 	switch {
 	case s.References == "uuid" && product == "":
@@ -94,7 +94,7 @@ func writtenAs(s *Settings, id, product string, ref processor.Reference) string 
 	return id + "#" + product
 }
 
-// nearest says what may have been meant by an id that is not there.
+// nearest suggests an asset for an id that does not exist.
 func nearest(job processor.Job, text, id string) (string, error) {
 	if _, byUUID := processor.UUIDOf(id); byUUID {
 		return "no asset has this UUID; `kiln ls --json` shows which there are", nil
@@ -118,10 +118,10 @@ func nearest(job processor.Job, text, id string) (string, error) {
 	return otherwise, nil
 }
 
-// maxProblems is how many problems of one file are told: more are one mistake, made often.
+// maxProblems is how many problems of one file are reported: more usually have the same cause.
 const maxProblems = 20
 
-// limit keeps the first problems and tells how many there are besides.
+// limit keeps the first problems and reports the number of the others.
 func limit(errs []error) []error {
 	if len(errs) <= maxProblems {
 		return errs

@@ -14,16 +14,16 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// named is how a schema was asked for, and where.
+// named is how a schema was named, and where.
 type named struct {
 	path     string // source path of the schema file
-	fragment string // what within it, as in a $ref; "" for all
+	fragment string // the part within it, as in a $ref; "" for all
 	at       document.Pos
 }
 
-// schemaOf finds the schema's name: the setting, else a top-level "$schema" that is a path.
-// Such a key speaks to tools, not to the game, and is taken out of the data. A URL there is left
-// alone: it says that the file is a schema itself, or is for an editor.
+// schemaOf returns the schema's name: the setting, else a top-level "$schema" that is a path. Such
+// a key is for tools, not for the game, and is removed from the data. A URL is kept: it means that
+// the file is a schema itself, or is for an editor.
 func schemaOf(job processor.Job, s *Settings, v *document.Value) (*named, error) {
 	ref, at := s.Schema, document.Pos{}
 	if o, ok := v.V.(document.Object); ok {
@@ -53,7 +53,7 @@ func schemaOf(job processor.Job, s *Settings, v *document.Value) (*named, error)
 	return &named{p, fragment, at}, nil
 }
 
-// sourcePath is processor.Resolve where a leading slash means the source root.
+// sourcePath is processor.Resolve, except that a leading slash means the source root.
 func sourcePath(from, ref string) (string, error) {
 	if rest, ok := strings.CutPrefix(ref, "/"); ok {
 		return processor.Resolve("", rest)
@@ -61,7 +61,7 @@ func sourcePath(from, ref string) (string, error) {
 	return processor.Resolve(from, ref)
 }
 
-// loadSchema reads and compiles a schema, unless it is on the shelf.
+// loadSchema reads and compiles a schema, unless it is in the cache.
 func (p Processor) loadSchema(ctx context.Context, job processor.Job, n named) (*schema.Schema, error) {
 	name, r := schemaName{n.path, n.fragment}, newReader(job)
 	if p.shelf != nil {
@@ -92,8 +92,8 @@ func (p Processor) loadSchema(ctx context.Context, job processor.Job, n named) (
 	return s, report(err, diag.DataSchemaInvalid)
 }
 
-// refPath is the source file that a $ref means. A file may carry an $id on some web site; its relative references
-// still mean its neighbours.
+// refPath is the source file that a $ref means. A file may have an $id on a web site; its relative references
+// still mean files beside it.
 func refPath(from schema.Place, ref string) (string, error) {
 	u, err := url.Parse(ref)
 	if err != nil || u.IsAbs() || u.Host != "" || u.Opaque != "" {
@@ -106,7 +106,7 @@ func refPath(from schema.Place, ref string) (string, error) {
 	return p, nil
 }
 
-// check tells all that is wrong with the data, or else which places in it name assets.
+// check returns all errors of the data, or else the places in it that name assets.
 func check(ctx context.Context, s *schema.Schema, v *document.Value) ([]*place, error) {
 	notes, err := s.ValidateUnder(ctx, v)
 	if err != nil {
@@ -115,7 +115,7 @@ func check(ctx context.Context, s *schema.Schema, v *document.Value) ([]*place, 
 	return placesOf(notes), nil
 }
 
-// report makes errors of a schema, or of data that breaks one, problems for people.
+// report turns errors of a schema, or of data that violates one, into problems.
 func report(err error, code diag.Code) error {
 	var all schema.Errors
 	if !errors.As(err, &all) {

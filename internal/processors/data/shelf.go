@@ -8,22 +8,22 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// shelf keeps schemas that were compiled, so that the thousands of assets that one schema is for do not compile it each: of 5,000 with a
-// schema of
-// 17 KB, that was four fifths of the time of a build. A job still reads all that its schema is made of, as if it compiled it.
+// shelf caches compiled schemas, so that they are not compiled for each of the thousands of assets that use one: with
+// 5,000 assets and a schema of 17 KB, that was four fifths of the time of a build. A job still reads all files of its
+// schema, as if it compiled it.
 type shelf struct {
 	mu   sync.Mutex
 	kept map[schemaName]*kept
-	size int // of the text behind them
+	size int // size of the source text
 }
 
-// mostKept is how many bytes of text the schemas on the shelf were compiled of at most. Compiled, they take some seven times as much.
+// mostKept is the maximum source text of the cached schemas, in bytes. Compiled, they take about seven times as much.
 const mostKept = 2 << 20
 
-// schemaName is what a schema is asked for by.
+// schemaName identifies a schema.
 type schemaName struct{ path, fragment string }
 
-// kept is a schema, and the files that it was compiled of, in the order in which they were read.
+// kept is a schema, and the files from which it was compiled, in the order in which they were read.
 type kept struct {
 	files  []schemaFile
 	size   int
@@ -55,8 +55,8 @@ func (r *reader) read(file string) ([]byte, error) {
 	return text, r.errs[file]
 }
 
-// find finds a schema of which all files are as they were. One after the other says which is the next, so that up to the first that differs
-// the job reads what it would to compile it.
+// find returns a schema whose files are all unchanged. It reads them in order and stops at the first that differs, so
+// the job reads only files that it would read to compile the schema.
 func (s *shelf) find(r *reader, n schemaName) *schema.Schema {
 	s.mu.Lock()
 	k := s.kept[n]

@@ -1,9 +1,9 @@
 // Package gltf is the processor of models: a .gltf or .glb is validated and becomes one .glb whose
 // images are textures beside it.
 //
-// The way of a model: read, with its buffers (load.go); validated, and all that is wrong reported at once (report.go); images replaced by
-// textures, those of their own assets (images.go) or such as the processor of textures is asked for (textures.go), and what these are
-// compared with their use (space.go); packed by the codec.
+// The steps: the model and its buffers are read (load.go) and validated, and all problems are reported at once
+// (report.go); images are replaced by textures, those of their own assets (images.go) or ones requested from the
+// processor of textures (textures.go), which are compared with their use (space.go); the codec packs the file.
 package gltf
 
 import (
@@ -19,9 +19,9 @@ func New() processor.Processor { return proc{limits: codec.DefaultLimits()} }
 
 type proc struct{ limits codec.Limits }
 
-// Settings of the processor. The default of Validate is warn because widely used exporters break the letter of the
-// specification, UniGLTF with scenes that name nodes which are no roots, and artists cannot fix an exporter. Textures are for
-// images inside the model; an image file is an asset with settings of its own.
+// Settings of the processor. The default of Validate is warn because widely used exporters violate details of the
+// specification (UniGLTF has scenes that name nodes which are not roots), and artists cannot fix an exporter. Textures
+// are for images inside the model; an image file is an asset with settings of its own.
 type Settings struct {
 	Validate string         `toml:"validate" values:"warn,strict" doc:"What is against the glTF specification is an error; with warn, only a warning where a careful loader can load it."`
 	Images   string         `toml:"images" values:"textures,keep" doc:"What happens to images inside the model: they become textures beside it, or stay in it as they are, for loaders that know PNG and JPEG only."`
@@ -59,13 +59,13 @@ type model struct {
 
 	doc        *codec.Document
 	buffers    [][]byte
-	problems   []error // what fails the job
+	problems   []error // errors that fail the job
 	references []processor.Reference
 	referred   map[processor.Reference]bool
-	wanted     []wanted        // textures to be made
-	variants   []variant       // and such of image files
+	wanted     []wanted        // textures to request for images inside the model
+	variants   []variant       // textures to request for image files
 	names      map[string]bool // of products
-	drop       map[int]bool    // bufferViews of images that are textures now
+	drop       map[int]bool    // bufferViews of images that were replaced by textures
 }
 
 func (p proc) Process(ctx context.Context, job processor.Job) error {

@@ -24,7 +24,7 @@ type imageFile struct {
 	path  string
 }
 
-// imageFiles lists them, and notes those that are not there.
+// imageFiles returns them, and records those that do not exist.
 func (m *model) imageFiles() []imageFile {
 	var files []imageFile
 	for i, image := range m.doc.Root.Array("images") {
@@ -64,7 +64,7 @@ func (m *model) replaceImages(files []imageFile) error {
 	return m.makeTextures()
 }
 
-// needMemory waits until there is memory for writing the model. Nothing is asked of other jobs from then on.
+// needMemory waits until there is memory for writing the model. No other jobs are asked for afterwards.
 func (m *model) needMemory() error {
 	bytes := int64(0)
 	for _, b := range m.buffers {
@@ -73,7 +73,8 @@ func (m *model) needMemory() error {
 	return m.job.NeedMemory(bytes)
 }
 
-// noAssets asks for each image file by itself, after all together brought this error, to tell which are no assets.
+// noAssets asks for each image file separately, after this error for all together, to find those that are not
+// assets.
 func (m *model) noAssets(files []imageFile, err error) error {
 	const hint = "an image file that a model names must be an asset of its own: not ignored, and in no folder that is one asset"
 	for _, f := range files {
@@ -89,9 +90,9 @@ func (m *model) noAssets(files []imageFile, err error) error {
 	return err
 }
 
-// referToAssets builds the assets of all image files, side by side, and refers to what came of them: the first
-// texture, or whatever their main product is. Where materials take a file for something else than its name says, a texture of the
-// model's own is wanted.
+// referToAssets builds the assets of all image files, in parallel, and refers to their products: the first texture, or
+// else the main product. If materials use a file in another way than its name says, the model requests a texture of its
+// own.
 func (m *model) referToAssets(files []imageFile, uses []slots) error {
 	if len(files) == 0 {
 		return nil
@@ -107,7 +108,7 @@ func (m *model) referToAssets(files []imageFile, uses []slots) error {
 	if err != nil {
 		return err
 	}
-	var assets []imageFile // whose own textures are taken
+	var assets []imageFile // whose own textures are used
 	for i, f := range files {
 		product, ok := pick(all[i])
 		if !ok {
@@ -148,7 +149,8 @@ func (m *model) refer(r processor.Reference) {
 	}
 }
 
-// point lets an image mean a product: by its uri for any loader, by its ids for one that asks Kiln's index.
+// point makes an image refer to a product: by its uri for any loader, by its ids for one that uses Kiln's
+// index.
 func point(image *codec.Value, uri, assetID, uuid string, subID uint32) {
 	image.Delete("bufferView")
 	image.Set("uri", codec.NewString(uri))
@@ -157,7 +159,7 @@ func point(image *codec.Value, uri, assetID, uuid string, subID uint32) {
 		image.Set("mimeType", codec.NewString("image/ktx2"))
 	case ext == ".dds":
 		image.Set("mimeType", codec.NewString("image/vnd-ms.dds"))
-	case ext == ".png" && image.Get("mimeType") != nil: // it may have been another format
+	case ext == ".png" && image.Get("mimeType") != nil: // the source may have had another format
 		image.Set("mimeType", codec.NewString("image/png"))
 	}
 	kiln := codec.NewObject()
@@ -176,7 +178,7 @@ func point(image *codec.Value, uri, assetID, uuid string, subID uint32) {
 	image.Set("extras", extras)
 }
 
-// relative is the URI of a product file, seen from a folder of the output.
+// relative is the URI of a product file relative to a folder of the output.
 func relative(from, file string) string {
 	var up []string
 	for from != "." && !strings.HasPrefix(file, from+"/") {
@@ -191,8 +193,8 @@ func relative(from, file string) string {
 
 const maxName = 64
 
-// productName makes a name for an image's product out of the image's own: lower case letters, digits, - and _, and
-// no other image's.
+// productName makes a unique name for an image's product from the image's name: lower case letters, digits, - and
+// _.
 func (m *model) productName(i int, imageName string) string {
 	imageName = strings.ToLower(imageName)
 	for _, ext := range append(pixel.Extensions("png", "jpeg", "webp"), texture.FileExtensions()...) {

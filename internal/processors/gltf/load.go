@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// load reads the model and its buffers. What is wrong with a buffer is noted, and the buffer is nil.
+// load reads the model and its buffers. Problems with a buffer are recorded, and the buffer is nil.
 func (m *model) load() error {
 	budget := m.limits.Data + int64(m.limits.JSON)
 	data, err := m.read(m.job.Asset().Path, budget)
@@ -36,7 +36,7 @@ func (m *model) load() error {
 		case uri == nil && i == 0:
 			m.buffers[0] = m.doc.BIN
 		case uri == nil || uri.Kind != codec.String:
-			// The codec says what is wrong with it, if something is.
+			// The codec reports what is wrong with it.
 		case codec.IsDataURI(uri.Text):
 			m.buffers[i] = m.dataURI(uri, budget)
 		default:
@@ -66,7 +66,7 @@ func (m *model) read(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// dataURI decodes one; nil if that failed, and was noted.
+// dataURI decodes a data URI; nil if that failed, which is recorded.
 func (m *model) dataURI(uri *codec.Value, limit int64) []byte {
 	_, data, err := codec.DecodeDataURI(uri.Text, limit)
 	if err != nil {
@@ -76,7 +76,7 @@ func (m *model) dataURI(uri *codec.Value, limit int64) []byte {
 	return data
 }
 
-// bufferFile reads one; nil if the model is to blame that it could not, which was noted.
+// bufferFile reads a buffer; nil if that failed because of the model, which is recorded.
 func (m *model) bufferFile(uri *codec.Value, limit int64) ([]byte, error) {
 	file, ok := m.resolve(uri)
 	if !ok {
@@ -93,8 +93,8 @@ func (m *model) bufferFile(uri *codec.Value, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// resolve gives the source path that a uri means: a relative one, or "uuid:" and an asset's UUID. A hostile one is refused, which is
-// noted.
+// resolve returns the source path of a uri: a relative path, or "uuid:" and an asset's UUID. Other uris are refused,
+// which is recorded.
 func (m *model) resolve(uri *codec.Value) (file string, ok bool) {
 	if strings.HasPrefix(uri.Text, "uuid:") {
 		return m.resolveUUID(uri)
@@ -128,7 +128,7 @@ func (m *model) resolveUUID(uri *codec.Value) (file string, ok bool) {
 	return "", false
 }
 
-// missing notes that a file is not there, and looks for what was meant: above all the same name in other
+// missing records that a file does not exist, and suggests another one: above all the same name in other
 // letter case, which works on the artist's Windows and nowhere else.
 func (m *model) missing(uri *codec.Value, file string) error {
 	hint := fmt.Sprintf("put the file there, or correct the path; it is taken from the model's folder, %q", path.Dir(m.job.Asset().Path))

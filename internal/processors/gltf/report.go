@@ -13,7 +13,7 @@ const (
 	warnHint   = `export the model again, or set validate = "warn" to build it as it is`
 )
 
-// code is the message code of a class of problem, and what to do about it.
+// code is the message code of a class of problem, with a hint.
 func code(p codec.Problem) (code diag.Code, hint string) {
 	switch p {
 	case codec.Syntax:
@@ -44,7 +44,7 @@ func code(p codec.Problem) (code diag.Code, hint string) {
 	return diag.ModelProperty, exportHint
 }
 
-// problem puts a finding into words for people.
+// problem turns a finding into a problem with a message.
 func (m *model) problem(f *codec.Finding) *processor.Problem {
 	c, hint := code(f.Problem)
 	if f.Level == codec.Loadable && m.settings.Validate == "strict" {
@@ -53,7 +53,7 @@ func (m *model) problem(f *codec.Finding) *processor.Problem {
 	return &processor.Problem{Code: string(c), Line: f.Line, Column: f.Column, Length: f.Length, Text: f.Error(), Hint: hint}
 }
 
-// at is a problem of the processor's own about a value of the document.
+// at is a problem about a value of the document.
 func (m *model) at(v *codec.Value, code diag.Code, hint, format string, args ...any) *processor.Problem {
 	p := m.problem(m.doc.Find(v, codec.Property, codec.Broken, format, args...))
 	p.Code, p.Hint = string(code), hint
@@ -62,7 +62,7 @@ func (m *model) at(v *codec.Value, code diag.Code, hint, format string, args ...
 
 func (m *model) fail(p *processor.Problem) { m.problems = append(m.problems, p) }
 
-// judge makes errors and warnings of a report.
+// judge turns a report into errors and warnings.
 func (m *model) judge(report codec.Report) {
 	failed := report.Broken
 	for _, f := range report.Findings {

@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Part makes a [variant], or finds out how the numbers of one image file's texture are to be read: "space:" and its path. Both are
-// parts, so that the model is written again only when the answer is another, and not whenever somebody paints.
+// Part makes a [variant], or finds out the space of one image file's texture: "space:" and its path. Both are parts, so
+// that the model is written again only if the answer changes, and not whenever the image does.
 func (proc) Part(_ context.Context, job processor.Job, name string) error {
 	if v, ok := variantOf(name); ok {
 		return v.make(job)
@@ -45,7 +45,7 @@ func (proc) Part(_ context.Context, job processor.Job, name string) error {
 	return job.Write(processor.Output{Name: "space", Type: spaceType, Hidden: true}, []byte(space))
 }
 
-// checkSpaces warns of image files whose textures are built as something else than the materials take them for.
+// checkSpaces warns about image files whose textures are built for another use than that of the materials.
 func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 	var asked []imageFile
 	var parts []string
@@ -84,7 +84,7 @@ func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 	return nil
 }
 
-// checkSpace warns if a texture is not what materials take it for.
+// checkSpace warns if a texture does not fit the use of the materials.
 func (m *model) checkSpace(f imageFile, u slots, space string) {
 	if space != texture.SpaceSRGB && space != texture.SpaceLinear {
 		return
@@ -110,7 +110,8 @@ func (m *model) checkSpace(f imageFile, u slots, space string) {
 	}
 }
 
-// warnBoth warns of an image that no texture can be right for. space is that of its texture; empty if it is inside the model.
+// warnBoth warns about an image with two uses that exclude each other. space is that of its texture; empty if it is
+// inside the model.
 func (m *model) warnBoth(image *codec.Value, what string, u slots, space string) {
 	var takes []string
 	for _, r := range u.roles() {

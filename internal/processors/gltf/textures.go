@@ -14,21 +14,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Textures of the model's own are made by requests to the processor of textures. A request for the same picture, taken for the same,
-// with the same settings, is one, whichever models ask: it is made once.
+// The model's own textures are requests to the processor of textures. Equal requests, for the same picture, use and
+// settings, are one task, whichever models make them.
 
-// wanted is a texture that is to be made of an image inside the model.
+// wanted is a texture to be made from an image inside the model.
 type wanted struct {
 	image   *codec.Value
-	what    string // of the image, for people
+	what    string // of the image, for display
 	name    string // of the product
 	request processor.Request
 }
 
-// variant is a texture that is to be made of an image file, for something else than the file's own. It is made by a part: the model is
-// not written again whenever somebody paints.
+// variant is a texture of an image file for another use than that of the file's own texture. A part makes it, so that
+// the model is not written again whenever the image changes.
 type variant struct {
-	images     []*codec.Value // that are this file
+	images     []*codec.Value // images that mean this file
 	path, name string         // of the file, and of the product
 	use        string
 }
@@ -45,7 +45,7 @@ func variantOf(part string) (v variant, ok bool) {
 	return variant{use: fields[1], name: fields[2], path: fields[3]}, true
 }
 
-// make asks for the texture, with what rules say of the file, and adopts it.
+// make requests the texture, with the file's settings from rules, and adopts it.
 func (v *variant) make(job processor.Job) error {
 	_, given, err := rulesOf(job, v.path)
 	if err != nil {
@@ -63,8 +63,8 @@ func (v *variant) make(job processor.Job) error {
 	return job.Adopt(made[0][0], processor.Output{Name: v.name})
 }
 
-// rulesOf are the settings that rules and the platform give to the texture of an image file, and those of them that a request has to
-// give; nil if it has none of its own.
+// rulesOf returns the settings that rules and the platform give to the texture of an image file, and those of them that
+// a request has to contain; nil if it has no texture of its own.
 func rulesOf(job processor.Job, file string) (*texture.Options, map[string]any, error) {
 	j, ok := job.(interface {
 		AssetSettings(name, by string) (all any, given map[string]any, err error)
@@ -77,27 +77,27 @@ func rulesOf(job processor.Job, file string) (*texture.Options, map[string]any, 
 	return o, given, err
 }
 
-// role is what a material takes an image for.
+// role is the use of an image by a material.
 type role int
 
 const (
 	colours role = iota
 	directions
 	measures
-	roles // how many
+	roles // number of roles
 )
 
-// purposes are what the processor of textures calls the roles of images, and people.
+// purposes are the names of the roles in the settings of textures, and for display.
 var purposes = [roles]struct{ use, as string }{
 	colours:    {"color", "colours, which are sRGB"},
 	directions: {"normal", "directions, which are linear"},
 	measures:   {"mask", "measures, which are linear"},
 }
 
-// slots are where materials take an image for each role.
+// slots are where materials use an image, for each role.
 type slots [roles]codec.Slot
 
-// roles are those that some material takes the image for.
+// roles returns the roles in which materials use the image.
 func (u *slots) roles() (list []role) {
 	for r := range roles {
 		if u[r].At != nil {
@@ -107,7 +107,7 @@ func (u *slots) roles() (list []role) {
 	return list
 }
 
-// slotsOf are those of each image.
+// slotsOf returns the slots of each image.
 func slotsOf(doc *codec.Document) []slots {
 	var all []slots
 	for _, u := range doc.ImageUses() {
@@ -116,7 +116,7 @@ func slotsOf(doc *codec.Document) []slots {
 	return all
 }
 
-// inside wants textures of the images inside the model.
+// inside adds textures for the images inside the model.
 func (m *model) inside(all []slots) {
 	for i, image := range m.doc.Root.Array("images") {
 		uri, inView := image.Get("uri"), image.Get("bufferView")
@@ -163,7 +163,7 @@ func (m *model) inside(all []slots) {
 	}
 }
 
-// viewBytes is the bytes of a bufferView in a file that is not broken.
+// viewBytes returns the bytes of a bufferView. The file was validated.
 func (m *model) viewBytes(n int) []byte {
 	v := m.doc.Root.Array("bufferViews")[n]
 	buffer, _ := v.Get("buffer").Int()
@@ -172,11 +172,11 @@ func (m *model) viewBytes(n int) []byte {
 	if b := m.buffers[buffer]; offset+length <= int64(len(b)) {
 		return b[offset : offset+length]
 	}
-	return []byte{} // of a compressed view: pixel says that it is no image
+	return []byte{} // of a compressed view: package pixel reports that it is not an image
 }
 
-// extensionOf is that of a picture or texture file, by its content alone, so that equal pictures are asked for in one way; "" if it is
-// neither.
+// extensionOf is the extension of a picture or texture file by its content alone, so that equal pictures make equal
+// requests; "" if it is neither.
 func extensionOf(data []byte) string {
 	begins := func(s string) bool { return strings.HasPrefix(string(data[:min(len(data), len(s))]), s) }
 	switch format := pixel.Sniff("", data); {
@@ -190,7 +190,8 @@ func extensionOf(data []byte) string {
 	return ""
 }
 
-// useOf is what a texture of an image inside the model is for: what materials take the image for, and if none does, what its name says.
+// useOf is the use of a texture of an image inside the model: that of the materials, or else the one that its name
+// says.
 func (m *model) useOf(image *codec.Value, i int, u slots) string {
 	switch roles := u.roles(); len(roles) {
 	case 0:
@@ -203,11 +204,11 @@ func (m *model) useOf(image *codec.Value, i int, u slots) string {
 	if u[colours].At != nil {
 		return "color"
 	}
-	return "mask" // which keeps all channels
+	return "mask" // keeps all channels
 }
 
-// other wants a texture of the model's own of an image file that is an asset, if the materials take it for something else than its name
-// says. What rules say counts more than both.
+// other adds a texture for an image file that is an asset, if the materials use it in another way than its name says.
+// Settings of rules have precedence over both.
 func (m *model) other(f imageFile, product processor.Product, u slots) (bool, error) {
 	roles := u.roles()
 	if len(roles) != 1 || product.Type != textureType || product.Processor != "texture" {
@@ -218,7 +219,7 @@ func (m *model) other(f imageFile, product processor.Product, u slots) (bool, er
 		return false, err
 	}
 	switch ext := strings.ToLower(path.Ext(f.path)); {
-	case ext == ".dds", ext == ".ktx2": // which say themselves what they hold
+	case ext == ".dds", ext == ".ktx2": // these formats contain their use
 		return false, nil
 	case serves(o.For(f.path).Use, roles[0]):
 		return false, nil
@@ -244,7 +245,7 @@ func (m *model) other(f imageFile, product processor.Product, u slots) (bool, er
 	return true, nil
 }
 
-// serves reports whether a texture for a use can be taken for a role.
+// serves reports whether a texture for a use fits a role.
 func serves(use string, r role) bool {
 	switch r {
 	case colours:
@@ -255,7 +256,7 @@ func serves(use string, r role) bool {
 	return use == "mask" || use == "data"
 }
 
-// makeTextures has all textures made that are wanted, and has their images mean them.
+// makeTextures requests all textures, and makes their images refer to them.
 func (m *model) makeTextures() error {
 	if err := m.makeVariants(); err != nil || len(m.wanted) == 0 {
 		return err
@@ -298,17 +299,17 @@ func (m *model) makeVariants() error {
 	return nil
 }
 
-// pointToOwn lets an image mean a product of the model.
+// pointToOwn makes an image refer to a product of the model.
 func (m *model) pointToOwn(image *codec.Value, name, extension string) {
 	asset, own := m.job.Asset(), processor.Own(m.job, name, true)
 	m.refer(own)
 	point(image, relative(path.Dir(asset.ID), asset.ID+"."+name+extension), asset.ID, asset.UUID, own.SubID)
 }
 
-// notMade asks for each texture by itself, after all together brought this error, to find out which failed.
+// notMade requests each texture separately, after this error for all together, to find out which failed.
 func (m *model) notMade(err error) error {
 	var problems []error
-	said := map[string]bool{} // one picture may be there twice, and settings may be wrong for all
+	said := map[string]bool{} // one picture may occur twice, and settings may be wrong for all
 	for _, w := range m.wanted {
 		if _, err := m.job.Request(w.request); err != nil && !said[err.Error()] {
 			said[err.Error()] = true

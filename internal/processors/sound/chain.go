@@ -20,14 +20,14 @@ type task struct {
 	s   *Settings
 
 	codec   string
-	by      *encoder     // the program that encodes it; nil if Kiln does
+	by      *encoder     // the program that encodes it; nil: Kiln does
 	format  sound.Format // of the product
 	frames  int64
 	loops   []soundfile.Loop // of the product
 	markers []soundfile.Marker
 
-	begin, end int64   // of the source that stay
-	applied    float64 // gain in the samples, in dB
+	begin, end int64   // range of the source that is kept
+	applied    float64 // gain applied to the samples, in dB
 	conversion sound.Conversion
 }
 
@@ -58,7 +58,7 @@ func (t *task) run() error {
 	return t.write()
 }
 
-// setLoops takes the loops of the file or of the settings.
+// setLoops sets the loops from the file or from the settings.
 func (t *task) setLoops() error {
 	t.format, t.frames, t.begin, t.end = t.f.Format, t.f.Frames, 0, t.f.Frames
 	t.loops, t.markers = slices.Clone(t.f.Loops), slices.Clone(t.f.Markers)
@@ -87,7 +87,7 @@ func (t *task) setLoops() error {
 	return nil
 }
 
-// plan decides what becomes of the frames.
+// plan decides which frames are kept and how.
 func (t *task) plan() error {
 	if t.s.Trim {
 		if err := t.trim(); err != nil {
@@ -119,7 +119,7 @@ func (t *task) plan() error {
 
 const opusRate = 48000
 
-// resampled decides the rate, and where loops and markers are then.
+// resampled decides the rate, and the new positions of loops and markers.
 func (t *task) resampled() error {
 	rate := t.format.Rate
 	if t.s.Rate > 0 {
@@ -129,7 +129,7 @@ func (t *task) resampled() error {
 		rate = min(rate, t.s.MaxRate)
 	}
 	if t.codec == "opus" {
-		rate = opusRate // whatever it is made of, it is played at that
+		rate = opusRate // it is played at this rate in any case
 	}
 	if rate == t.format.Rate {
 		return nil
@@ -148,7 +148,7 @@ func (t *task) resampled() error {
 	scale := t.conversion.Ratio.ScaleFrame
 	frames := t.conversion.Ratio.Frames(t.frames)
 	if toEnd {
-		frames = min(frames, t.loops[0].End) // which was made whole, and still is the end
+		frames = min(frames, t.loops[0].End) // which was rounded, and still is the end
 	}
 	for i := range t.loops[min(1, len(t.loops)):] {
 		l := &t.loops[i+1]
@@ -165,7 +165,7 @@ func (t *task) resampled() error {
 	return nil
 }
 
-// fitLoop makes the first loop whole at another rate.
+// fitLoop rounds the first loop to whole frames at another rate.
 func (t *task) fitLoop(rate int) error {
 	l := &t.loops[0]
 	fit, err := sound.FitLoop(l.Begin, l.End, t.format.Rate, rate)
@@ -194,7 +194,7 @@ func (t *task) fitLoop(rate int) error {
 	return nil
 }
 
-// trim decides what of the silence at both ends goes.
+// trim decides how much silence at both ends is removed.
 func (t *task) trim() error {
 	src, err := t.f.Source()
 	if err != nil {
@@ -206,7 +206,7 @@ func (t *task) trim() error {
 		return err
 	}
 	if begin == end {
-		return nil // silent all over: nothing to keep is worse than all of it
+		return nil // completely silent: keep everything, because an empty sound is worse
 	}
 	for _, l := range t.loops {
 		begin, end = min(begin, l.Begin), max(end, l.End)
@@ -215,7 +215,7 @@ func (t *task) trim() error {
 	return nil
 }
 
-// mixed is the part of the source that stays, in the channels of the product.
+// mixed is the kept part of the source, in the channels of the product.
 func (t *task) mixed() (sound.Source, error) {
 	src, err := t.f.Source()
 	if err != nil {
@@ -234,7 +234,7 @@ func (t *task) mixed() (sound.Source, error) {
 	return src, nil
 }
 
-// chain is the sound of the product, but for a gain.
+// chain is the sound of the product without the gain.
 func (t *task) chain() (sound.Source, error) {
 	src, err := t.mixed()
 	if err != nil {
@@ -272,7 +272,7 @@ func (w watched) Read(dst []float32) (int, error) {
 	return w.Source.Read(dst)
 }
 
-// gain is what the settings ask for of a sound that was measured.
+// gain is the gain that the settings require for a measured sound.
 func (t *task) gain(m sound.Loudness) float64 {
 	g := t.s.Gain
 	if t.s.Loudness != 0 && m.Basis != sound.Silent {

@@ -15,20 +15,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Opus and Vorbis are encoded by programs that others wrote. They get the sound as WAV of floats in a sealed view, and what they make is
-// read back: packets stay, and pages, comments and serial number are written by Kiln. So the random serial numbers and the comments about
-// the encoder's command line that these programs write by themselves never reach a product.
+// Opus and Vorbis are encoded by external programs. They get the sound as WAV with floats in a sealed view, and their
+// output is read back: packets are kept, and Kiln writes pages, comments and serial number. So the random serial
+// numbers and the comments about the encoder's command line that these programs write never reach a product.
 
-// encoder is a program that makes Ogg of WAV.
+// encoder is a program that converts WAV to Ogg.
 type encoder struct {
 	program string
 	args    func(s *Settings, in string, channels int) []string
 }
 
-// made is what each encoder writes, as seen from the view.
+// made is the output of each encoder, relative to the view.
 const made = "sound.ogg"
 
-// encoders by codec, the best first. What a program is told depends on settings alone, so that its output is as repeatable as it can be.
+// encoders by codec, the best first. The arguments depend only on settings, so that the output is as repeatable as
+// possible.
 var encoders = map[string][]encoder{
 	"opus": {
 		{"opusenc", func(s *Settings, in string, channels int) []string {
@@ -56,8 +57,8 @@ func ffmpeg(in, codec string, rate ...string) []string {
 	return append(append(args, rate...), "-f", "ogg", "../out/"+made)
 }
 
-// vorbis is the quality, of which 4 is what encoders give music for about 128 kbit/s, or a rate: not every rate is possible for all
-// channels and frames a second, and a quality is.
+// vorbis returns the arguments for a quality, of which 4 is about 128 kbit/s for music, or for a rate. Not every rate
+// is possible for all numbers of channels and frames a second, but every quality is.
 func (s *Settings) vorbis(quality, bitrate, unit string) []string {
 	if s.Bitrate > 0 {
 		return []string{bitrate, strconv.Itoa(s.Bitrate) + unit}
@@ -68,7 +69,8 @@ func (s *Settings) vorbis(quality, bitrate, unit string) []string {
 // byProgram reports whether a program encodes a codec.
 func byProgram(codec string) bool { return encoders[codec] != nil }
 
-// encoder finds the first program that is installed. That the ones before it are not is recorded, too.
+// encoder returns the first program that is installed. It is also recorded that those before it are
+// not.
 func (t *task) encoder() (*encoder, error) {
 	all := encoders[t.codec]
 	for i := range all {
@@ -88,15 +90,16 @@ func (t *task) encoder() (*encoder, error) {
 // edge is how many frames of a loop a program gets beyond its ends: more than the longest block of these codecs.
 const edge = 8192
 
-// edges are samples that a program gets around the sound.
+// edges are samples before and after the sound for a program.
 type edges struct {
 	format        sound.Format
 	before, after []float32
 }
 
-// around are the edges of a loop that ends with the sound. An encoder would see a step to silence there, and what it does about that is
-// a click at the seam; so the begin of the loop follows, and the end of it goes ahead if it begins with the sound. What is too much is
-// cut off again, in whole packets and by the granule position, to the frame. At the begin only Opus can do that.
+// around returns the edges of a loop that ends with the sound. An encoder would see a step to silence there and produce
+// a click at the seam. So the beginning of the loop is appended, and its end is prepended if it begins with the sound.
+// The additional frames are cut off again, in whole packets and by the granule position, exact to the frame. At the
+// beginning only Opus supports that.
 func (t *task) around() (e edges, err error) {
 	e.format = t.format
 	if t.by == nil || len(t.loops) == 0 || t.loops[0].Kind != soundfile.Forward || t.loops[0].End != t.frames {
@@ -116,16 +119,17 @@ func (t *task) around() (e edges, err error) {
 func (e *edges) lead() int64 { return int64(len(e.before) / e.format.Channels) }
 func (e *edges) tail() int64 { return int64(len(e.after) / e.format.Channels) }
 
-// join puts the edges around a sound that has a gain in its samples, in dB.
+// join adds the edges to a sound, and applies a gain in dB to its samples.
 func (e *edges) join(src sound.Source, gain float64) sound.Source {
 	a := sound.Amplitude(gain)
 	return sound.Join(sound.Gain(sound.Samples(e.format, e.before), a), src, sound.Gain(sound.Samples(e.format, e.after), a))
 }
 
-// programTime is how long a program may take besides the length of the sound: encoders are many times faster than that.
+// programTime is how long a program may take in addition to the length of the sound: encoders are many times faster
+// than that.
 const programTime = 10 * time.Minute
 
-// compressed has a program encode the sound, which is in a file of the scratch folder.
+// compressed encodes the sound, a file in the scratch folder, with a program.
 func (t *task) compressed(wav string, around edges) (*soundfile.File, error) {
 	by, in, frames := t.by, t.job.Asset().Path, around.lead()+t.frames+around.tail()
 	r, err := t.job.Run(t.ctx, processor.Command{
@@ -151,8 +155,8 @@ func (t *task) compressed(wav string, around edges) (*soundfile.File, error) {
 	return f, nil
 }
 
-// stoodFor reports whether the source is a placeholder, of which the product has to be made without any program. A processor's contract
-// says nothing of that.
+// stoodFor reports whether the source is a placeholder, whose product has to be made without programs. A processor's
+// contract does not include that.
 func stoodFor(job processor.Job) bool {
 	_, ok := job.(interface{ StandsIn() })
 	return ok

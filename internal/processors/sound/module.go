@@ -16,9 +16,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// module hands a tracker module on, with what it says of itself as facts: a game plays it by its notes, so there are no samples to
-// measure or to change. It reports false if the file is not a module. A file that is named like one and is something else is handed on
-// as well, because .mod is the name of other files, too.
+// module copies a tracker module, with its facts: a game plays it by its notes, so there are no samples to measure or
+// to change. It returns false if the file is not a module. A file with the name of a module but other content is copied
+// too, because other kinds of files also use .mod.
 func module(ctx context.Context, job processor.Job, in processor.File) (is bool, err error) {
 	m, err := tracker.Parse(in, in.Size())
 	ext := strings.ToLower(path.Ext(job.Asset().Path))

@@ -19,7 +19,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// keep hands the file on, with its loudness measured. Where that or the settings give a gain or another loop, tags say so.
+// keep copies the file, with its loudness measured. If that or the settings require a gain or another loop, tags are
+// written.
 func (t *task) keep() error {
 	t.ignored()
 	notes := t.notes()
@@ -54,7 +55,7 @@ func (t *task) keep() error {
 	} else {
 		if changed {
 			t.job.Warn(processor.Problem{Code: string(diag.SoundAsItIs),
-				Text: fmt.Sprintf("%s is handed on as it is, without gain and loop of its settings", t.f.Container),
+				Text: fmt.Sprintf("%s is copied unchanged, without gain and loop of its settings", t.f.Container),
 				Hint: `they are in the content database; with another codec, such as "qoa", the product has them`})
 		}
 		err = t.f.Copy(to)
@@ -62,11 +63,11 @@ func (t *task) keep() error {
 	return errors.Join(err, w.Close())
 }
 
-// ignored warns of settings that would change samples.
+// ignored warns about settings that would change samples.
 func (t *task) ignored() {
 	if idle := t.s.changes(t.f); len(idle) > 0 {
 		t.job.Warn(processor.Problem{Code: string(diag.SoundAsItIs),
-			Text: fmt.Sprintf("%s is handed on as it is; without effect: %s", t.f.Codec, strings.Join(idle, ", ")),
+			Text: fmt.Sprintf("%s is copied unchanged; without effect: %s", t.f.Codec, strings.Join(idle, ", ")),
 			Hint: `to have the sound changed, set a codec, such as "qoa"`})
 	}
 }
@@ -83,14 +84,14 @@ func drain(src sound.Source) error {
 	}
 }
 
-// notes are what is known before anything is measured.
+// notes are the notes that are known before anything is measured.
 func (t *task) notes() *soundfile.Notes {
 	seconds := float64(t.frames) / float64(t.format.Rate)
 	stream := t.s.Stream == "yes" || t.s.Stream == "auto" && seconds > t.s.StreamAbove
 	return &soundfile.Notes{Stream: stream, Loops: t.loops, Markers: t.markers}
 }
 
-// fill notes what was measured.
+// fill adds measured values.
 func (t *task) fill(n *soundfile.Notes, m sound.Loudness) {
 	n.Gain = t.gain(m)
 	n.Momentary, n.Silent = m.Basis == sound.Momentary, m.Basis == sound.Silent
@@ -104,7 +105,7 @@ func (t *task) fill(n *soundfile.Notes, m sound.Loudness) {
 
 func round(v float64) float64 { return math.Round(v*100) / 100 }
 
-// baked is the sound with the gain in its samples, and what is noted then.
+// baked is the sound with the gain applied to its samples, with the notes for that.
 func (t *task) baked(src sound.Source, n *soundfile.Notes) sound.Source {
 	if n.Gain == 0 {
 		return src
@@ -119,9 +120,10 @@ func (t *task) baked(src sound.Source, n *soundfile.Notes) sound.Source {
 	return src
 }
 
-// write makes the product. What has its notes at the end is measured while it is written; else the sound is read twice.
+// write makes the product. If a format has its notes at the end, the sound is measured while it is written; otherwise
+// it is read twice.
 func (t *task) write() error {
-	around, err := t.around() // before all else, because it reads the source, too
+	around, err := t.around() // first, because it reads the source too
 	if err != nil {
 		return err
 	}
@@ -181,8 +183,8 @@ func (t *task) write() error {
 	return errors.Join(err, w.Close())
 }
 
-// encode writes the sound into a file of the job's own: what is known of it when it is whole is a fact of the product, which is named
-// before its first byte.
+// encode writes the sound into a file of the job's own: facts are known when it is complete, but a product gets its
+// facts before its first byte.
 func (t *task) encode(o *soundfile.Output, src sound.Source) (*os.File, error) {
 	dir, err := t.job.Scratch()
 	if err != nil {
@@ -198,7 +200,7 @@ func (t *task) encode(o *soundfile.Output, src sound.Source) (*os.File, error) {
 		err = o.QOA(b, src)
 	case "flac":
 		err = o.FLAC(b, src)
-	case "opus", "vorbis": // for the program, which is told nothing else
+	case "opus", "vorbis": // for the program, which knows nothing else
 		err = o.WAV(b, src, wav.Float, wav.Metadata{})
 	default:
 		coding := map[string]wav.Coding{"pcm": wav.PCM, "float": wav.Float, "adpcm": wav.IMAADPCM}[t.codec]
@@ -211,7 +213,7 @@ func (t *task) encode(o *soundfile.Output, src sound.Source) (*os.File, error) {
 	return file, nil
 }
 
-// buffered is a file that is written a large piece at a time.
+// buffered is a file that is written in large pieces.
 type buffered struct {
 	file *os.File
 	buf  []byte
@@ -238,7 +240,7 @@ func (b *buffered) Seek(offset int64, whence int) (int64, error) {
 	return b.file.Seek(offset, whence)
 }
 
-// bits of a FLAC product: those of the source, as far as they are integers.
+// bits of a FLAC product: those of the source, if they are integers.
 func (t *task) bits() int {
 	switch {
 	case (t.f.Codec == "pcm" || t.f.Codec == "flac") && t.f.Bits > 16:
@@ -258,7 +260,7 @@ func (t *task) extension() string {
 	return ext
 }
 
-// clipped warns of samples that the product does not have as they were.
+// clipped warns about samples that could not be kept unchanged.
 func (t *task) clipped(c *soundfile.Count, invalid int64) {
 	if c.Clipped > 0 {
 		t.job.Warn(processor.Problem{Code: string(diag.SoundClipped),
@@ -271,7 +273,7 @@ func (t *task) clipped(c *soundfile.Count, invalid int64) {
 	}
 }
 
-// facts are what is known of the product.
+// facts returns the facts of the product.
 func (t *task) facts(n *soundfile.Notes, m *sound.Meter, codec string) map[string]string {
 	number := func(v float64) string { return strconv.FormatFloat(round(v)+0, 'f', -1, 64) }
 	seconds := float64(t.frames) / float64(t.format.Rate)

@@ -44,7 +44,7 @@ func Defaults() Settings {
 	}
 }
 
-// codec is what a file becomes.
+// codec is the codec of the product.
 func (s *Settings) codec(f *soundfile.File) string {
 	switch {
 	case s.Codec == "wav":
@@ -54,7 +54,7 @@ func (s *Settings) codec(f *soundfile.File) string {
 	case s.Codec == "auto":
 		return "qoa"
 	case s.Codec == f.Codec && f.Lossy() && f.Container != soundfile.WAV && s.Bitrate == 0 && len(s.changes(f)) == 0:
-		return "keep" // it would only lose
+		return "keep" // encoding again would only lose quality
 	}
 	return s.Codec
 }
@@ -77,7 +77,7 @@ func (s *Settings) changes(f *soundfile.File) (names []string) {
 	return names
 }
 
-// extensions of products by codec; those of keep are the source's own.
+// extensions of products by codec; with keep, the source's own.
 var extensions = map[string]string{
 	"qoa": ".qoa", "pcm": ".wav", "float": ".wav", "adpcm": ".wav", "flac": ".flac", "opus": ".opus", "vorbis": ".ogg",
 }
@@ -95,7 +95,7 @@ func (s *Settings) blockFor(rate int) int {
 	return 256
 }
 
-// bitrateFor is the rate of Opus in kbit/s: what its authors recommend for music.
+// bitrateFor is the bit rate of Opus in kbit/s that its authors recommend for music.
 func (s *Settings) bitrateFor(channels int) int {
 	switch {
 	case s.Bitrate > 0:

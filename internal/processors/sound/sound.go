@@ -1,14 +1,15 @@
-// Package sound is the processor of sounds: it measures them, changes what the settings ask for, and writes them as a platform plays
-// them.
+// Package sound is the processor of sounds: it measures them, changes what the settings require, and writes them in a
+// platform's format.
 //
-// Its rules: the sound is never whole in memory; nothing is cut or made louder unless a setting says so, and then the gain is
-// stored for the game, not baked in; loops and markers keep their place to the frame; what is measured is a fact of the product.
+// Its rules: the sound is never completely in memory; nothing is cut or made louder unless a setting says so, and then
+// the gain is stored for the game, not applied; loops and markers keep their place exact to the frame; measured values
+// are facts of the product.
 //
-//	settings.go    what can be set
+//	settings.go    the settings
 //	chain.go       from the source's samples to the product's
 //	product.go     the product and its facts
 //	encoder.go     Opus and Vorbis, by programs
-//	module.go      tracker modules, which are handed on
+//	module.go      tracker modules, which are copied
 //	variations.go  step_01, step_02... as one list
 package sound
 
@@ -26,7 +27,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Type is that of products that are sounds, and ListType that of lists of variations.
+// Type is the type of products that are sounds, and ListType that of lists of variations.
 const (
 	Type     = "sound"
 	ListType = "sounds"
@@ -61,7 +62,7 @@ func (proc) Info() processor.Info {
 // Limits of what is read.
 const (
 	maxSeconds = 24 * 3600
-	maxShown   = 5 // warnings about damage
+	maxShown   = 5 // number of warnings about damage
 )
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
@@ -117,7 +118,7 @@ func open(in processor.File) (*soundfile.File, error) {
 	return f, nil
 }
 
-// wrapped makes a problem of an error of the file.
+// wrapped turns an error of the file into a problem.
 func wrapped(err error) error {
 	var p *processor.Problem
 	switch {
@@ -138,7 +139,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// misnamed warns of a file whose name says another format than its content.
+// misnamed warns about a file whose extension does not match its content.
 func misnamed(job processor.Job, f *soundfile.File) {
 	ext := strings.ToLower(path.Ext(job.Asset().Path))
 	if named := soundfile.Named(ext); named != "" && named != f.Container {

@@ -15,7 +15,8 @@ import (
 // listPart is the part that makes the list of variations. It is a part, so that a new variation does not run the others' jobs again.
 const listPart = "variations"
 
-// stem is the name of a sound without its number: "audio/step_01.wav" is "audio/step" and ".wav". It is false if there is no number.
+// stem splits the name of a sound without its number: "audio/step_01.wav" is "audio/step" and ".wav". It returns false
+// if there is no number.
 func stem(file string) (name, ext string, ok bool) {
 	ext = path.Ext(file)
 	name = strings.TrimSuffix(file, ext)
@@ -30,7 +31,7 @@ func stem(file string) (name, ext string, ok bool) {
 	return name, ext, true
 }
 
-// variations asks for the list, if this can be one of several.
+// variations asks for the list, if this sound may be one of several.
 func variations(job processor.Job) error {
 	if _, _, ok := stem(job.Asset().Path); !ok || job.Asset().ID == "" {
 		return nil
@@ -70,7 +71,7 @@ func (proc) Part(_ context.Context, job processor.Job, _ string) error {
 	for _, f := range files {
 		a, err := job.Find(f)
 		if err != nil {
-			continue // ignored, or of another name
+			continue // ignored, or with another name
 		}
 		ref, err := job.Reference(a.ID, "", true)
 		if err != nil {
@@ -98,7 +99,7 @@ func byNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// digits is the number of a file, without zeros before it.
+// digits is the number of a file, without leading zeros.
 func digits(file string) string {
 	name := strings.TrimSuffix(file, path.Ext(file))
 	return strings.TrimLeft(name[len(strings.TrimRight(name, "0123456789")):], "0")

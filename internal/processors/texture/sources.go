@@ -15,15 +15,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// sources finds and reads what a texture is made of.
+// sources finds and reads the input of a texture.
 type sources struct {
 	ctx   context.Context
 	job   processor.Job
 	o     texture.Options
-	ready []byte // the texture itself, where the source is one that needs nothing done
+	ready []byte // the texture itself, if the source is one that needs no work
 }
 
-// images reads all pictures that the settings ask for.
+// images reads all pictures of the settings.
 func (s *sources) images() (texture.Images, error) {
 	o := &s.o
 	var asked []string
@@ -60,7 +60,7 @@ func (s *sources) images() (texture.Images, error) {
 	return s.own()
 }
 
-// own is what is made of the asset's own file.
+// own reads the asset's own file.
 func (s *sources) own() (texture.Images, error) {
 	name := s.job.Asset().Path
 	data, err := s.job.ReadFile(name)
@@ -112,7 +112,7 @@ func (s *sources) own() (texture.Images, error) {
 	return flat, nil
 }
 
-// frames is an array of all frames of an animation; a picture that is none makes an array of one.
+// frames is an array of all frames of an animation; a still picture becomes an array of one.
 func (s *sources) frames() (texture.Images, error) {
 	im := texture.Images{Shape: texture.Array}
 	name := s.job.Asset().Path
@@ -138,7 +138,8 @@ func (s *sources) frames() (texture.Images, error) {
 	return im, nil
 }
 
-// equirect projects a picture of all directions, as light: faces are a quarter as wide, so that the middle of a face keeps its detail.
+// equirect projects a panorama onto a cube, as light: faces are a quarter as wide, so that the middle of a face keeps
+// its detail.
 func (s *sources) equirect(p *pixel.Picture) texture.Images {
 	width, _ := p.Size()
 	side := width / 4
@@ -153,7 +154,7 @@ func (s *sources) equirect(p *pixel.Picture) texture.Images {
 	return im
 }
 
-// file is a source that is a texture file already.
+// file reads a source that is a texture file already.
 func (s *sources) file(data []byte) (texture.Images, error) {
 	f, err := texture.Open(data, s.o.Limits())
 	var p *processor.Problem
@@ -177,13 +178,13 @@ func (s *sources) file(data []byte) (texture.Images, error) {
 	return f.Images()
 }
 
-// colors tells whether what is made are colours, or light of them.
+// colors reports whether the result is colours, or light.
 func (s *sources) colors() bool {
 	return s.o.SRGB && (s.o.Use == "color" || s.o.Use == "ui" || s.o.Use == "hdr")
 }
 
-// decode reads a picture, or the first image of a texture file. Where it may be of colours, they become sRGB-encoded, as a gamma in the
-// file says.
+// decode reads a picture, or the first image of a texture file. If it may contain colours, they are converted to sRGB,
+// using the gamma in the file.
 func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture, error) {
 	where := name
 	if name == s.job.Asset().Path {
@@ -209,7 +210,8 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 	return p, nil
 }
 
-// take makes sRGB of a picture that may be of colours, as a gamma in its file says, and warns of a space that is another.
+// take converts a picture that may contain colours to sRGB, using the gamma in its file, and warns about other colour
+// spaces.
 func (s *sources) take(where string, p *pixel.Picture, warn bool) {
 	if !s.colors() {
 		return
@@ -222,11 +224,11 @@ func (s *sources) take(where string, p *pixel.Picture, warn bool) {
 	}
 }
 
-// input is a picture that a setting names.
+// input is a picture named by a setting.
 type input struct {
 	setting, file string
 	data          []byte
-	to, channel   int // of a channel that is packed: its place, and which one of the picture's it is
+	to, channel   int // for a packed channel: its place, and the channel of the picture
 }
 
 // read reads its file.
@@ -238,7 +240,7 @@ func (s *sources) read(in *input) (err error) {
 	return err
 }
 
-// listed reads all pictures of a list. Memory is asked for once they are all there.
+// listed reads all pictures of a list. It asks for memory when all of them are known.
 func (s *sources) listed(as texture.Shape, setting string, list []string) (texture.Images, error) {
 	im := texture.Images{Shape: as}
 	var inputs []input
@@ -278,7 +280,7 @@ func (s *sources) listed(as texture.Shape, setting string, list []string) (textu
 	return im, uniform(im)
 }
 
-// uniform makes all pictures light or none, so that no texture is half of both.
+// uniform makes all pictures light or none, because a texture cannot be both.
 func uniform(im texture.Images) error {
 	for _, p := range im.Pictures {
 		if p.HDR != im.Pictures[0].HDR {
@@ -288,7 +290,7 @@ func uniform(im texture.Images) error {
 	return nil
 }
 
-// find gives the files that an entry of a list means: one, or those that a glob matches.
+// find returns the files of an entry of a list: one, or those that match a glob.
 func (s *sources) find(setting, entry string) ([]string, error) {
 	own := s.job.Asset().Path
 	file, err := processor.Resolve(own, entry)
@@ -308,7 +310,7 @@ func (s *sources) find(setting, entry string) ([]string, error) {
 	return found, nil
 }
 
-// faceNames are how the six files of a cube are told apart by the ends of their names, in the order +x -x +y -y +z -z.
+// faceNames are the ends of the names of the six files of a cube, in the order +x -x +y -y +z -z.
 var faceNames = [][6]string{
 	{"px", "nx", "py", "ny", "pz", "nz"},
 	{"posx", "negx", "posy", "negy", "posz", "negz"},
@@ -316,7 +318,7 @@ var faceNames = [][6]string{
 	{"rt", "lf", "up", "dn", "ft", "bk"},
 }
 
-// faces names the six files of a cube, relative to the asset's folder.
+// faces returns the names of the six files of a cube, relative to the asset's folder.
 func (s *sources) faces() ([]string, error) {
 	if list := s.o.Faces; len(list) > 0 {
 		if len(list) != 6 {
@@ -344,7 +346,7 @@ func (s *sources) faces() ([]string, error) {
 	return nil, named("cube", "%q does not end in the name of a face", base)
 }
 
-// channels reads the files of which channels are put in the place of the asset's own.
+// channels reads the files whose channels replace the asset's own.
 func (s *sources) channels() (all []input, err error) {
 	for to, ref := range [4]string{s.o.R, s.o.G, s.o.B, s.o.A} {
 		if ref == "" {
@@ -363,7 +365,7 @@ func (s *sources) channels() (all []input, err error) {
 	return all, nil
 }
 
-// mix puts channels of other pictures in the place of p's own.
+// mix replaces channels of p by those of other pictures.
 func (s *sources) mix(p *pixel.Picture, others []input) error {
 	width, height := p.Size()
 	own := pixel.New(width, height)
@@ -382,7 +384,7 @@ func (s *sources) mix(p *pixel.Picture, others []input) error {
 	return nil
 }
 
-// channelOf splits "file.png:a" into the file and the channel's number; red is what is meant if nothing is said.
+// channelOf splits "file.png:a" into the file and the channel's number; red is the default.
 func channelOf(ref string) (file string, channel int) {
 	if i := strings.LastIndexByte(ref, ':'); i >= 0 {
 		if c := strings.Index("rgba", ref[i+1:]); c >= 0 && len(ref) == i+2 {

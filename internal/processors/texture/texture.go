@@ -1,5 +1,5 @@
-// Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings name as channels,
-// faces, layers or slices. How the texture is made is package internal/media/texture's.
+// Package texture is the processor that turns pictures into one texture: its asset's own, and those that its settings
+// name as channels, faces, layers or slices. Package internal/media/texture makes the texture.
 //
 // sources.go finds and reads the pictures.
 package texture
@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// New is the texture processor. Its settings are texture.Options.
+// New returns the texture processor. Its settings are texture.Options.
 func New() processor.Processor { return proc{} }
 
 type proc struct{}
@@ -38,7 +38,7 @@ func (proc) Info() processor.Info {
 	}
 }
 
-// Guess says what a picture is for, by its file's name, if the settings leave it open.
+// Guess returns the use of a picture by its file's name, if the settings do not set it.
 func (proc) Guess(file string, settings any) processor.Guess {
 	o := *settings.(*texture.Options)
 	if o.Use != "auto" {
@@ -48,7 +48,7 @@ func (proc) Guess(file string, settings any) processor.Guess {
 	return processor.Guess{Setting: "use", Value: o.For(file).Use, Because: because}
 }
 
-// Pictures of which [Guess] decodes the pixels; larger ones are believed by their name.
+// Limits of pictures whose pixels [Guess] decodes; for larger ones it uses only the name.
 const (
 	guessBytes  = 64 << 20 // of the file
 	guessPixels = 16 << 20
@@ -71,7 +71,7 @@ func Guess(file string, size int64, read func() []byte) processor.Guess {
 	return g
 }
 
-// need waits for the memory that the job takes.
+// need waits for the memory that the job needs.
 func (s *sources) need(bytes int64) error {
 	s.job.UsedMemory(bytes)
 	return s.job.NeedMemory(bytes)
@@ -103,7 +103,7 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	if err != nil {
 		return err
 	}
-	if drafted { // a core is left for bringing it to the game: it would wait for a time slice at each step of the way
+	if drafted { // one core is left for sending it to the game, which would otherwise wait for a time slice at each step
 		tools.Workers = max(1, texture.Workers(1<<20)-1)
 	}
 	if err := ctx.Err(); err != nil {
@@ -111,7 +111,7 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	}
 	data, err := plan.Encode(tools)
 	if err == nil {
-		err = ctx.Err() // it was told to stop: the picture has changed again
+		err = ctx.Err() // it was cancelled: the picture has changed again
 	}
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	return job.Write(out, data)
 }
 
-// draft hands a quick first version to running games, if that is wanted and there are any.
+// draft sends a quick first version to running games, if there are any that want it.
 func draft(job processor.Job, out processor.Output, o texture.Options, plan *texture.Plan) (done bool, err error) {
 	if o.Quality != texture.DraftThenFinal || !job.Drafts() {
 		return false, nil
@@ -131,7 +131,7 @@ func draft(job processor.Job, out processor.Output, o texture.Options, plan *tex
 	return true, job.Draft(out, data)
 }
 
-// misnamed tells of a file whose name says another format than its content.
+// misnamed warns about a file whose extension does not match its content.
 func misnamed(job processor.Job, name, format string) {
 	if named := pixel.FormatOf(name); named != "" && named != format {
 		job.Warn(processor.Problem{
@@ -142,7 +142,7 @@ func misnamed(job processor.Job, name, format string) {
 	}
 }
 
-// doubt tells of a picture that is not what its name says.
+// doubt warns about a picture that does not match its name.
 func (s *sources) doubt(plan *texture.Plan) {
 	if processor.SettingsOf[texture.Options](s.job).Use != "auto" {
 		return

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	maxProducts   = 400 // of one asset that are listed
-	maxNeighbours = 150 // on either side of an asset
+	maxProducts   = 400 // listed products of one asset
+	maxNeighbours = 150 // on each side of an asset
 	maxLines      = 400 // of a text
 	maxFrames     = 4000
 )
@@ -37,14 +37,14 @@ type assetBody struct {
 	Jobs     []assetJob
 	Runs     []run
 	Products []product
-	More     bool // products than listed
+	More     bool // there are more products than listed
 	Messages []message
 	Parcels  []parcelRow
 
-	Shown *shown // what the preview shows; nil: there is nothing to see
+	Shown *shown // content of the preview; nil: there is nothing to show
 	Needs []neighbour
 	Users []neighbour
-	Cut   bool // of either, there are more than listed
+	Cut   bool // there are more on one side than listed
 }
 
 // assetJob is an asset's job on one platform.
@@ -52,27 +52,27 @@ type assetJob struct {
 	job
 	State    string
 	Among    bool      // the asset has several jobs on a platform
-	Settings []Setting // as they were resolved, without origin
+	Settings []Setting // resolved, without origin
 }
 
-// Placeholder tells that the products of an asset that failed are placeholders on a platform.
+// Placeholder reports whether an asset that failed has placeholders on a platform.
 func (b *assetBody) Placeholder(platform string) bool {
 	return slices.ContainsFunc(b.Messages, func(m message) bool {
 		return m.Code == string(diag.PlaceholderMade) && slices.Contains(m.Platforms, platform)
 	})
 }
 
-// run is why jobs of an asset ran in one build, on all platforms on which it is the same.
+// run is the reason why jobs of an asset ran in one build, on all platforms with the same reason.
 type run struct {
 	Platforms       []string
 	State, Reason   string
 	Built           int64
 	Among           bool
 	Processor       string
-	Seconds, Memory []string // one each platform, in words
+	Seconds, Memory []string // one for each platform, for display
 }
 
-// runsOf puts together jobs that differ in the platform only.
+// runsOf merges jobs that differ only by platform.
 func runsOf(jobs []assetJob) (all []run) {
 	for _, j := range jobs {
 		k := slices.IndexFunc(all, func(r run) bool {
@@ -93,7 +93,7 @@ func runsOf(jobs []assetJob) (all []run) {
 	return all
 }
 
-// once says what is the same everywhere once.
+// once returns one text if all are equal.
 func once(words []string) []string {
 	if distinct := slices.Compact(slices.Clone(words)); len(distinct) == 1 {
 		return distinct
@@ -101,20 +101,20 @@ func once(words []string) []string {
 	return words
 }
 
-// shown is a product, or a source picture, in the preview.
+// shown is the product or source picture in the preview.
 type shown struct {
 	product
-	Address string // of what is shown, without what is looked at of it
-	Bytes   string // address of the product as it is; empty for a source
+	Address string // of the shown page, without parameters of the view
+	Bytes   string // address of the product's bytes; empty for a source
 
-	Listen, About, ListenSource string // addresses of a sound: to be played, in facts; and of its source
+	Listen, About, ListenSource string // addresses for a sound: to play it, its facts, and its source
 	Source                      bool
 	Look                        preview.Look
 	Facts                       *preview.Facts
 	Sheet                       *sheet
 	Tree                        *preview.Node
 	Lines                       []string
-	Cut                         bool // the tree or the lines go on
+	Cut                         bool // the tree or text is longer
 	Problem                     string
 	Peers                       []product // other products of the asset that can be shown, on the same platform
 	Variants                    []product // the same product on other platforms
@@ -129,23 +129,23 @@ type sheet struct {
 
 type sheetPage struct {
 	atlas.Page
-	Picture string // address; empty: the page is nowhere to be seen
+	Picture string // address; empty: there is no picture of the page
 	Frames  []sheetFrame
 }
 
-// sheetFrame is a frame with the size that it takes on its page.
+// sheetFrame is a frame with its size on the page.
 type sheetFrame struct {
 	atlas.Frame
 	PageW, PageH int
 }
 
-// neighbour is what an asset needs, or what needs it, in one way or in several.
+// neighbour is something that an asset needs, or that needs it, in one or several ways.
 type neighbour struct {
 	Name                 string
-	Asset                bool // Name is an asset's; else a file's or a pattern
+	Asset                bool // Name is an asset; otherwise a file or a pattern
 	Source, Job, Product bool
 	Saw                  string // for a source: "file", "missing", "glob", ...
-	Optional             bool   // the game can do without
+	Optional             bool   // the game can do without it
 }
 
 func (d *Dashboard) assetPage(r *http.Request) (*view, error) {
@@ -221,7 +221,7 @@ func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error
 	return err
 }
 
-// plainSettings are resolved settings as the database has them: a JSON object.
+// plainSettings decodes resolved settings of the database: a JSON object.
 func plainSettings(text string) (all []Setting) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -243,7 +243,7 @@ func plainSettings(text string) (all []Setting) {
 	return all
 }
 
-// assetProducts lists an asset's products and opens the one that is to be shown.
+// assetProducts lists an asset's products and opens the shown one.
 func (d *Dashboard) assetProducts(ctx context.Context, b *assetBody, no int64, q url.Values) error {
 	var err error
 	b.Products, err = d.products(ctx, `WHERE x.asset = :asset ORDER BY p.no, x.sub_id <> 0, x.name`, params{":asset": no}, maxProducts+1)
@@ -262,7 +262,8 @@ func (d *Dashboard) assetProducts(ctx context.Context, b *assetBody, no int64, q
 	return nil
 }
 
-// choose finds what an address wants to be shown: a product, the source picture, or else the first product that can be.
+// choose returns what an address asks to show: a product, the source picture, or else the first product that can be
+// shown.
 func (d *Dashboard) choose(b *assetBody, q url.Values) *shown {
 	visible := slices.DeleteFunc(slices.Clone(b.Products), func(p product) bool { return p.Kind() == preview.None })
 	picture := !b.Folder && processors.View(b.SourcePath, "") == preview.Picture
@@ -298,7 +299,7 @@ func (d *Dashboard) choose(b *assetBody, q url.Values) *shown {
 	return s
 }
 
-// open reads what there is to say of a product beside its bytes.
+// open reads the facts of a product besides its bytes.
 func (d *Dashboard) open(ctx context.Context, s *shown, all []product) error {
 	switch s.Kind() {
 	case preview.Texture:
@@ -349,7 +350,7 @@ func (d *Dashboard) openText(ctx context.Context, s *shown) error {
 	return nil
 }
 
-// sheetOf puts the frames of a table on their pages.
+// sheetOf assigns the frames of a table to their pages.
 func sheetOf(table product, t *atlas.Table, all []product) *sheet {
 	sh := &sheet{Frames: len(t.Frames), Cut: len(t.Frames) > maxFrames}
 	for _, p := range t.Pages {
@@ -371,7 +372,7 @@ func sheetOf(table product, t *atlas.Table, all []product) *sheet {
 	return sh
 }
 
-// neighbours asks what an asset needs and what needs it.
+// neighbours finds what an asset needs and what needs it.
 func (d *Dashboard) neighbours(ctx context.Context, b *assetBody) error {
 	args := []string{b.ID}
 	files, err := d.library.question(ctx, "asset-files", args, maxNeighbours+1)
@@ -397,7 +398,7 @@ func (d *Dashboard) neighbours(ctx context.Context, b *assetBody) error {
 	return nil
 }
 
-// joined puts together the ways in which an asset is leant on: rows of asset, kind, required.
+// joined merges the ways in which an asset is needed: rows of asset, kind, required.
 func joined(rows []row) (all []neighbour) {
 	for _, r := range rows {
 		k := slices.IndexFunc(all, func(n neighbour) bool { return n.Name == r.text(0) })
@@ -427,7 +428,8 @@ type fileBody struct {
 	Cut          bool
 }
 
-// filePage is about a source file that may be no asset, or is not there: what looked at it.
+// filePage is about a source file that may not be an asset, or does not exist: which jobs observed
+// it.
 func (d *Dashboard) filePage(r *http.Request) (*view, error) {
 	ctx, file := r.Context(), r.PathValue("path")
 	rows, err := d.library.ask(ctx, `SELECT f.no, f.path, r.path, f.present, f.size, lower(hex(f.hash)) FROM source_file f LEFT JOIN root r ON r.no = f.root WHERE f.path = :path`, params{":path": file}, 1)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	timelineBuilds = 80  // bars of the timeline
+	timelineBuilds = 80  // bars in the timeline
 	listedBuilds   = 15  // rows below it
 	listedJobs     = 500 // of one build
 )
@@ -23,7 +23,7 @@ type buildRow struct {
 	Assets, Jobs, Built, Reused, Failed, Products int64
 	Bytes                                         int64
 	Compared                                      int64  // jobs and parts
-	Because                                       string // why these were all
+	Because                                       string // why all were checked
 }
 
 const buildColumns = "number, started, seconds, assets, jobs, built, reused, failed, products, bytes, compared, because"
@@ -35,7 +35,7 @@ func newBuildRow(r row) buildRow {
 	}
 }
 
-// job is a job as its last run left it.
+// job is a job at its last run.
 type job struct {
 	Asset, Platform, Processor string
 	Failed                     bool
@@ -43,10 +43,10 @@ type job struct {
 	Reason                     string
 	Seconds                    float64
 	Memory                     int64
-	Share                      float64 // of the longest on the page
+	Share                      float64 // relative to the longest on the page
 }
 
-// lastBuilds are the last finished builds, the newest first.
+// lastBuilds returns the last finished builds, the newest first.
 func (d *Dashboard) lastBuilds(ctx context.Context, n int) ([]buildRow, error) {
 	const sql = "SELECT " + buildColumns + " FROM build WHERE seconds IS NOT NULL ORDER BY number DESC LIMIT :n"
 	rows, err := d.library.ask(ctx, sql, params{":n": int64(n)}, 0)
@@ -75,7 +75,7 @@ type buildsBody struct {
 	Kinds  []facet
 }
 
-// gridLine is a line across the timeline.
+// gridLine is a horizontal line in the timeline.
 type gridLine struct {
 	Y     int
 	Label string
@@ -105,8 +105,8 @@ func (d *Dashboard) buildsPage(r *http.Request) (*view, error) {
 	return &view{Page: "builds", Title: "Builds", Body: body}, nil
 }
 
-// timeline draws how long builds took, the last one at the right, on a scale where ten times as long is as much higher
-// everywhere: builds take 10 ms or an hour.
+// timeline draws the durations of builds, the last one at the right, on a logarithmic scale, because builds take 10 ms
+// or an hour.
 func timeline(builds []buildRow) ([]bar, []gridLine) {
 	height := func(seconds float64) int {
 		return int(math.Round(100 * min(1, max(0.06, (math.Log10(max(seconds, 0.001))+3)/(math.Log10(max(longest(builds), 1))+3.1)))))
@@ -140,8 +140,8 @@ type buildBody struct {
 	More  bool
 }
 
-// buildPage shows one build: the jobs that ran in it and in none after. Of a build from before the content database was made anew, these
-// are all that is known.
+// buildPage shows one build: the jobs whose last run was in it. For a build from before the content database was
+// replaced, nothing else is known.
 func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil || number < 1 {
@@ -166,12 +166,12 @@ func (d *Dashboard) buildPage(r *http.Request) (*view, error) {
 	return &view{Page: "build", Title: fmt.Sprintf("Build %d", number), Body: body}, err
 }
 
-// manyRan is from how many jobs of a build on these are looked for among the slowest of all, which an index has in order; fewer are looked
-// for among assets that were built since. Of 200,000 jobs, all of one build, the one takes 3 ms and the other 600; of a build of few it is
-// the other way round.
+// manyRan is the number of jobs of a build from which on they are looked up among the slowest of all, which an index
+// has in order; fewer are looked up among assets built since. With 200,000 jobs, all of one build, the former takes 3
+// ms and the latter 600; for a build of few jobs it is the reverse.
 const manyRan = 2000
 
-// ranIn are the jobs that ran in a build and in none after, failed ones first, then the slowest: one more than are listed.
+// ranIn returns the jobs whose last run was in a build, failed ones first, then the slowest: one more than are listed.
 func (d *Dashboard) ranIn(ctx context.Context, number, ran int64) ([]job, error) {
 	found := `SELECT j.asset, j.platform, j.processor FROM asset a CROSS JOIN job j ON j.asset = a.no WHERE a.built >= :n AND j.built = :n ORDER BY j.failed DESC, j.seconds DESC LIMIT :most`
 	if ran >= manyRan {
@@ -185,7 +185,7 @@ func (d *Dashboard) slowest(ctx context.Context) ([]job, error) {
 	return d.jobs(ctx, `job j`, `WHERE j.seconds IS NOT NULL ORDER BY j.seconds DESC`, nil, 8)
 }
 
-// jobs asks for jobs j of some tables; where goes on after these and what is told of a job.
+// jobs queries jobs j of some tables; where is the rest of the query.
 func (d *Dashboard) jobs(ctx context.Context, from, where string, p params, limit int) ([]job, error) {
 	rows, err := d.library.ask(ctx, `SELECT a.id, p.name, s.text, j.failed, j.built, j.reason, j.seconds, j.peak_memory
 		FROM `+from+` CROSS JOIN asset a ON a.no = j.asset CROSS JOIN platform p ON p.no = j.platform LEFT JOIN shared_text s ON s.no = j.processor `+where, p, limit)
@@ -205,7 +205,7 @@ func (d *Dashboard) largest(ctx context.Context) ([]product, error) {
 	return d.products(ctx, `WHERE (x.asset, x.platform, x.sub_id) IN (SELECT asset, platform, sub_id FROM product ORDER BY size DESC LIMIT 8) ORDER BY x.size DESC`, nil, 8)
 }
 
-// facet is a value that assets or products can be told apart by, with how many have it.
+// facet is a value that assets or products can have, with their number.
 type facet struct {
 	Name  string
 	Count int64
@@ -213,7 +213,7 @@ type facet struct {
 	Share float64
 }
 
-// byType is where bytes go, by type of product. It goes through all products, so it is done once for a build.
+// byType returns the sizes by type of product. It reads all products, so it runs once for each build.
 func (d *Dashboard) byType(ctx context.Context) ([]facet, error) {
 	return d.shelf.types.soon(ctx, d.version, "", func(ctx context.Context) ([]facet, error) {
 		rows, err := d.library.ask(ctx, `SELECT t.text, count(*), sum(size) FROM product x JOIN shared_text t ON t.no = x.type GROUP BY x.type ORDER BY 3 DESC`, nil, maxChoices)

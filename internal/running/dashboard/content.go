@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// pageRows is how many assets are on a page of the list.
+// pageRows is the number of assets on a page of the list.
 const pageRows = 100
 
 // entry is an asset in the list.
@@ -22,11 +22,11 @@ type entry struct {
 	ID, Processor, State string
 	Products, Bytes      int64
 	Seconds              float64
-	Platforms            string   // with ", " between
-	Thumb                *product // nil: it has none that can be seen
+	Platforms            string   // separated by ", "
+	Thumb                *product // nil: it has no picture
 }
 
-// filter is what the list shows, as its address says.
+// filter is what the list shows, from its address.
 type filter struct {
 	Text, Folder, State, Type, Processor, Platform, Sort string
 	Page                                                 int // from 1
@@ -45,7 +45,7 @@ func filterOf(q url.Values) filter {
 	return f
 }
 
-// Address is where the list with this filter is. It is how templates change one thing of it.
+// Address is the address of the list with this filter. Templates use it to change one part.
 func (f filter) Address() string {
 	q := url.Values{}
 	for name, v := range map[string]string{"q": f.Text, "folder": f.Folder, "state": f.State, "type": f.Type, "processor": f.Processor, "platform": f.Platform, "sort": f.Sort} {
@@ -56,11 +56,11 @@ func (f filter) Address() string {
 	return (&url.URL{Path: "/content", RawQuery: q.Encode()}).String()
 }
 
-// Narrow tells whether anything but the folder is asked for.
+// Narrow reports whether anything except the folder is set.
 func (f filter) Narrow() bool { return f.Text+f.State+f.Type+f.Processor+f.Platform != "" }
 
-// sql is the condition on asset a, with its parameters. The + keeps SQLite at the index asset_list, which has all that a list asks for: by
-// another one it would look up each asset.
+// sql is the condition on asset a, with its parameters. The + makes SQLite use the index asset_list, which has
+// everything that a list needs; with another one it would look up each asset.
 func (f filter) sql() (string, params) {
 	conditions, p := []string{"1"}, params{}
 	add := func(condition, name, value string) {
@@ -73,7 +73,7 @@ func (f filter) sql() (string, params) {
 		name := ":word" + strconv.Itoa(i)
 		add("a.id LIKE "+name+` ESCAPE '\'`, name, likePattern(word))
 	}
-	if f.Folder != "" { // '0' comes after '/'
+	if f.Folder != "" { // '0' follows '/'
 		add("a.id >= :from", ":from", f.Folder)
 		add("a.id < :to", ":to", strings.TrimSuffix(f.Folder, "/")+"0")
 	}
@@ -83,7 +83,7 @@ func (f filter) sql() (string, params) {
 	switch f.State {
 	case "failed":
 		conditions = append(conditions, "a.failed = 1")
-		if f.Platform != "" { // few fail, so their jobs can be looked at
+		if f.Platform != "" { // few assets fail, so reading their jobs is fast
 			conditions = append(conditions, "a.no IN (SELECT asset FROM job WHERE failed = 1 AND platform = (SELECT no FROM platform WHERE name = :platform))")
 		}
 	case held:
@@ -98,7 +98,7 @@ func (f filter) sql() (string, params) {
 	return strings.Join(conditions, " AND "), p
 }
 
-// States of assets, in the words of kiln ls and of the database, besides failed and built.
+// States of assets, with the words of kiln ls and of the database, besides failed and built.
 const (
 	upToDate = "up to date"
 	held     = "held by ignore"
@@ -115,13 +115,13 @@ func listsWith(parameter string) string {
 
 const lastNumber = "(SELECT max(number) FROM build WHERE seconds IS NOT NULL)"
 
-// likePattern finds a word anywhere; a * in it stands for anything.
+// likePattern finds a word anywhere; * in it means any text.
 func likePattern(word string) string {
 	s := strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`, "*", "%").Replace(word)
 	return "%" + s + "%"
 }
 
-// order is how the list is sorted.
+// order is the order of the list.
 func (f filter) order() string {
 	switch f.Sort {
 	case "size":
@@ -132,8 +132,8 @@ func (f filter) order() string {
 	return "a.id"
 }
 
-// count is how many assets a filter finds. It goes through the index asset_list once, 15 to 30 ms for 100,000 assets, and is kept until the
-// next build.
+// count is the number of assets that a filter finds. It reads the index asset_list once, 15 to 30 ms for 100,000
+// assets, and is cached until the next build.
 func (d *Dashboard) count(ctx context.Context, f filter) (int64, error) {
 	f.Sort = ""
 	return d.shelf.counts.of(ctx, d.version, f.Address(), func() (int64, error) {
@@ -157,7 +157,7 @@ type contentBody struct {
 	All     string // platforms of an asset that is built for all of them
 }
 
-// crumb is a folder on the way to where one is.
+// crumb is a folder on the path to the current one.
 type crumb struct{ Name, Folder string }
 
 func crumbs(folder string) (all []crumb) {
@@ -179,7 +179,7 @@ func (d *Dashboard) contentPage(r *http.Request) (*view, error) {
 		return nil, err
 	}
 	body.Pages = int((body.Total + pageRows - 1) / pageRows)
-	f.Page = min(f.Page, max(1, body.Pages)) // the list may have become shorter
+	f.Page = min(f.Page, max(1, body.Pages)) // the list may be shorter now
 	body.filter = f
 	if body.Entries, err = d.entries(ctx, f); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (d *Dashboard) contentPage(r *http.Request) (*view, error) {
 	return &view{Page: "content", Title: "Content", Body: body, Query: f.Text}, err
 }
 
-// entries are the assets on a page of the list.
+// entries returns the assets on a page of the list.
 func (d *Dashboard) entries(ctx context.Context, f filter) ([]entry, error) {
 	where, p := f.sql()
 	page := fmt.Sprintf("SELECT no, row_number() OVER () FROM (SELECT a.no FROM asset a WHERE %s ORDER BY %s LIMIT %d OFFSET %d)", where, f.order(), pageRows, (f.Page-1)*pageRows)
@@ -222,8 +222,8 @@ func (d *Dashboard) entries(ctx context.Context, f filter) ([]entry, error) {
 	return all, err
 }
 
-// folders are those right in a folder, with how many assets are below each. It goes through all ids below the folder, so it is
-// done once for a build: 100,000 take 60 ms.
+// folders returns the direct subfolders of a folder, with the number of assets below each. It reads all ids below the
+// folder, so it runs once for each build: 100,000 take 60 ms.
 func (d *Dashboard) folders(ctx context.Context, in string) ([]facet, error) {
 	return d.shelf.folders.soon(ctx, d.version, in, func(ctx context.Context) ([]facet, error) {
 		rows, err := d.library.ask(ctx, `SELECT substr(id, 1, :after - 1 + instr(substr(id, :after), '/')) AS name, count(*) FROM asset
@@ -237,10 +237,10 @@ func (d *Dashboard) folders(ctx context.Context, in string) ([]facet, error) {
 	})
 }
 
-// maxFolders is how many folders are shown of one folder.
+// maxFolders is how many subfolders of a folder are shown.
 const maxFolders = 300
 
-// endOf is after all ids below a folder.
+// endOf is a text that sorts after all ids below a folder.
 func endOf(folder string) string {
 	if folder == "" {
 		return "\U0010ffff"
@@ -248,12 +248,12 @@ func endOf(folder string) string {
 	return strings.TrimSuffix(folder, "/") + "0"
 }
 
-// facets are what the list can be narrowed by, each with the number of assets that have it.
+// facets are the values by which the list can be filtered, each with its number of assets.
 type facets struct {
 	States, Types, Processors, Platforms []facet
 }
 
-// facets asks for all of them. That goes through the index of all assets, so it is done once for a build; see soon.
+// facets queries all of them. It reads the index of all assets, so it runs once for each build; see soon.
 func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 	return d.shelf.facets.soon(ctx, d.version, "", func(ctx context.Context) (*facets, error) {
 		rows, err := d.library.ask(ctx, `SELECT s.text, t.text, p.text, g.* FROM (
@@ -293,7 +293,7 @@ func (d *Dashboard) facets(ctx context.Context) (*facets, error) {
 	})
 }
 
-// tallied is how many assets have something, by its name.
+// tallied is the number of assets by value.
 type tallied map[string]int64
 
 func (t tallied) add(name string, n int64) {
@@ -302,10 +302,10 @@ func (t tallied) add(name string, n int64) {
 	}
 }
 
-// maxChoices is how many of a kind one can choose from.
+// maxChoices is the number of values to choose from.
 const maxChoices = 40
 
-// sorted has what most assets have first.
+// sorted returns the most frequent values first.
 func (t tallied) sorted() []facet {
 	all := make([]facet, 0, len(t))
 	for name, n := range t {
@@ -315,7 +315,7 @@ func (t tallied) sorted() []facet {
 	return all[:min(len(all), maxChoices)]
 }
 
-// version tells builds apart that the database tells of.
+// version identifies the build that the database describes.
 func (d *Dashboard) version(ctx context.Context) (string, error) {
 	rows, err := d.library.ask(ctx, "SELECT number || ' ' || started FROM build WHERE number = "+lastNumber, nil, 1)
 	if err != nil || len(rows) == 0 {

@@ -1,17 +1,16 @@
-// Package dashboard is Kiln in a browser: pages about the last finished build, the build that is under way, and the
-// games that are connected.
+// Package dashboard is Kiln in a browser: pages about the last finished build, the current one, and connected games.
 //
 // Its rules:
 //
-//   - Pages are made here, of the content database and of blobs; the modules under static only make them handier. Without
-//     them every page can be read and every link followed.
-//   - A page reads what it shows, never a whole project: lists are cut, counted and searched by the database.
-//   - Nothing comes from elsewhere and nothing is written inline: Content-Security-Policy says so, and holds us to it.
-//   - GET changes nothing. POST is refused if it comes from another site's page. Sources are never written.
-//   - Bytes of a project are shown as pictures, sounds, fonts or plain bytes, never as a page: a project may hold HTML that
-//     somebody else wrote.
+//   - Pages are made here, from the content database and from blobs; scripts under static only make them more
+//     convenient. Without scripts every page can be read and every link followed.
+//   - A page reads what it shows, never a whole project: the database limits, counts and searches lists.
+//   - Nothing comes from other servers and nothing is inline: Content-Security-Policy enforces it.
+//   - GET changes nothing. POST is refused if it comes from a page of another site. Sources are never written.
+//   - Bytes of a project are shown as pictures, sounds, fonts or plain bytes, never as a page, because a project may
+//     contain HTML from somebody else.
 //
-// Who serves it says who may come: the Handler does not look at Host, which is the business of whoever listens.
+// Access is the caller's responsibility: the Handler does not check Host.
 package dashboard
 
 import (
@@ -33,24 +32,24 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
-// Config is what a dashboard is about. All of it but Dir, Database and Blobs may be left out.
+// Config configures a dashboard. Only Dir, Database and Blobs are required.
 type Config struct {
 	Dir      string    // of the project, absolute
-	Database string    // the content database
+	Database string    // path of the content database
 	Blobs    cas.Blobs // products by hash
 
-	Feed  *Feed // builds as they happen
-	Games Games // that are connected
+	Feed  *Feed // reports builds
+	Games Games // connected games
 
-	// Project opens the project as its files are now, for what the database does not say: where settings come from, budgets of
-	// parcels. It is not one that builds meanwhile.
+	// Project opens the project with its current files, for what the database does not have: origins of settings,
+	// budgets of parcels. Builds do not use this one.
 	Project func() (*build.Project, error)
 
-	// Release is the manifest of the last release, or a folder with its parcels, laid out as the output folder. Pages tell what changed since;
-	// empty: there was none.
+	// Release is the manifest of the last release, or a folder with its parcels, laid out as the output folder. Pages
+	// show what changed since; empty: there is none.
 	Release string
 
-	// Editor is where "open in the editor" leads: an address with {path}, {line} and {column} in it. Empty is DefaultEditor.
+	// Editor is the address for "open in the editor", with {path}, {line} and {column}. Empty is DefaultEditor.
 	Editor string
 }
 
@@ -63,15 +62,15 @@ var pageFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// Dashboard answers requests. Close it to let go of the database.
+// Dashboard answers requests. Close it to close the database.
 type Dashboard struct {
 	cfg     Config
 	editor  editor
 	library *library
 	shelf   *shelf
 	pages   map[string]*template.Template
-	assets  map[string]asset // what is under static, by name
-	stamp   string           // hash of all of it: the version in addresses
+	assets  map[string]asset // files under static, by name
+	stamp   string           // hash of all of them: the version in addresses
 	mux     *http.ServeMux
 	guard   *http.CrossOriginProtection
 	now     func() time.Time
@@ -83,7 +82,7 @@ type asset struct {
 	data []byte
 }
 
-// New makes a dashboard. An error says that the editor's address is none.
+// New makes a dashboard. The error means that the editor's address is invalid.
 func New(cfg Config) (*Dashboard, error) {
 	ed, err := newEditor(cfg.Editor, cfg.Dir)
 	if err != nil {
@@ -103,7 +102,7 @@ func New(cfg Config) (*Dashboard, error) {
 	return d, nil
 }
 
-// Close lets go of the database.
+// Close closes the database.
 func (d *Dashboard) Close() error { return d.library.close() }
 
 func (d *Dashboard) routes() {
@@ -132,7 +131,7 @@ func (d *Dashboard) routes() {
 	d.mux.HandleFunc("POST /games/reload", d.reload)
 }
 
-// policy lets a page have what this server gives, and nothing else: no other site, nothing inline, no frame around it.
+// policy allows a page only what this server sends: no other site, nothing inline, no frame around it.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 // ServeHTTP answers a request.
@@ -149,41 +148,41 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// view is a page that is ready to be drawn.
+// view is the input of a page's template.
 type view struct {
-	Page  string // template, and which link in the navigation is lit
+	Page  string // template, and the highlighted link in the navigation
 	Title string
 	Body  any
-	Part  string // only this template of it, for a part that a script asked for
+	Part  string // only this template, for a part requested by a script
 
 	// What is on every page:
 	Frame frame
-	Query string // what is in the search field
+	Query string // content of the search field
 }
 
-// frame is around every page.
+// frame is the part around every page.
 type frame struct {
 	Project  string
 	Kiln     string
 	Stamp    string
-	AsOf     string // what the stream of events is asked for
+	AsOf     string // state of the page, for the stream of events
 	Assets   int64
 	Problems int64
 	Parcels  int64
 	Games    int
-	Last     *buildRow // nil: none has finished
+	Last     *buildRow // nil: no build has finished
 	Status   Status
 	Live     bool
 }
 
-// notFound is an error for a page that is not there.
+// notFound is the error for a page that does not exist.
 type notFound struct{ what string }
 
 func (e notFound) Error() string { return e.what }
 
-// serve draws a page. Whatever went wrong is said on a page as well.
+// serve renders a page. An error is shown as a page too.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, f func(*http.Request) (*view, error)) {
-	status, asOf := http.StatusOK, d.asOf(r.Context()) // before the page: what changes while it is made is told afterwards
+	status, asOf := http.StatusOK, d.asOf(r.Context()) // before the page: changes during rendering are sent afterwards
 	v, err := f(r)
 	if err != nil {
 		v, status = d.failure(err)
@@ -204,7 +203,7 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, f func(*http.R
 	w.Write(b.Bytes())
 }
 
-// failure is the page that says what went wrong.
+// failure is the page for an error.
 func (d *Dashboard) failure(err error) (*view, int) {
 	v := &view{Page: "failure", Title: "Something went wrong", Body: err.Error()}
 	var none notFound
@@ -216,13 +215,13 @@ func (d *Dashboard) failure(err error) (*view, int) {
 	case errors.As(err, &m):
 		v.Title, v.Body = m.Text, m.Hint
 		if m.Code == diag.ContentDBMissing {
-			return v, http.StatusOK // a project that is new is no fault
+			return v, http.StatusOK // a new project is not an error
 		}
 	}
 	return v, http.StatusInternalServerError
 }
 
-// frame asks what every page shows.
+// frame queries what every page shows.
 func (d *Dashboard) frame(ctx context.Context) (frame, error) {
 	f := frame{Live: d.cfg.Feed != nil}
 	if d.cfg.Feed != nil {
@@ -249,7 +248,8 @@ func (d *Dashboard) frame(ctx context.Context) (frame, error) {
 	return f, err
 }
 
-// readStatic reads what is under static and names it by what is in it, so that browsers may keep it for good.
+// readStatic reads the files under static and names them by their content, so that browsers may cache them
+// permanently.
 func (d *Dashboard) readStatic() error {
 	d.assets = map[string]asset{}
 	h := digest.New()
@@ -268,8 +268,8 @@ func (d *Dashboard) readStatic() error {
 
 var staticKinds = map[string]string{".css": "text/css; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
-// static serves a file of the dashboard's own. Modules import each other by plain names, so these addresses have no
-// version in them, and the entity tag says whether one is still the same.
+// static serves a file of the dashboard. Modules import each other by plain names, so these addresses have no
+// version, and the entity tag shows whether a file has changed.
 func (d *Dashboard) static(w http.ResponseWriter, r *http.Request) {
 	a, ok := d.assets[r.PathValue("name")]
 	if !ok {
@@ -282,7 +282,7 @@ func (d *Dashboard) static(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
 }
 
-// parsePages reads the templates: each page together with base.html and parts.html.
+// parsePages parses the templates: each page together with base.html and parts.html.
 func (d *Dashboard) parsePages() error {
 	common, err := template.New("").Funcs(d.words()).ParseFS(pageFiles, "pages/base.html", "pages/parts.html")
 	if err != nil {
@@ -310,7 +310,7 @@ func (d *Dashboard) parsePages() error {
 	return nil
 }
 
-// databaseMissing tells whether an error says that no build has finished yet.
+// databaseMissing reports whether an error means that no build has finished yet.
 func databaseMissing(err error) bool {
 	var m *diag.Message
 	return errors.As(err, &m) && m.Code == diag.ContentDBMissing

@@ -14,52 +14,52 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Feed takes what a build tells while it runs, and pages show it. It is a build.Reporter between Begin and End. Its methods may be
+// Feed receives the progress of builds, for the pages. It is a build.Reporter between Begin and End. Its methods may be
 // called from several goroutines and return at once.
 type Feed struct {
 	now func() time.Time
 
-	mu      sync.Mutex // all below
+	mu      sync.Mutex // guards all fields below
 	status  Status
 	running []Running
 	waiting []Waiting
 	recent  []Finished // the last one first
 	samples []sample
 	changed chan struct{} // closed at the next change
-	news    int           // how often the database or the games have become others
+	news    int           // number of changes of the database or the games
 }
 
-// Status is what goes on at a moment.
+// Status is the current state.
 type Status struct {
 	Building              bool
-	Number                int       // of the build in this session
-	Cause                 []string  // what changed
-	Began                 time.Time // of the build that runs, or the last one
+	Number                int       // number of the build in this session
+	Cause                 []string  // changed paths
+	Began                 time.Time // of the current build, or the last one
 	Took                  time.Duration
 	Workers               int
 	Planned, Done, Failed int           // jobs
-	Left                  time.Duration // guess; 0: unknown
-	Running               []Running     // the one that began first comes first
+	Left                  time.Duration // estimate; 0: unknown
+	Running               []Running     // in the order in which they began
 	Waiting               []Waiting
 	Recent                []Finished
-	Note                  string    // about how changes are looked for
-	Stopped               diag.List // why the last build could not be done at all
+	Note                  string    // about how changes are found
+	Stopped               diag.List // why the last build was impossible
 }
 
-// Queued is how many jobs are known to run and have not begun.
+// Queued is the number of jobs that will run and have not begun.
 func (s Status) Queued() int { return max(0, s.Planned-s.Done-len(s.Running)-len(s.Waiting)) }
 
-// Running is a job that runs.
+// Running is a running job.
 type Running struct {
 	Job   string // "sprites/tank.png [pc]"
 	Began time.Time
 	At    *engine.Remote // what is known of it on another machine; nil: it is here
 }
 
-// Asset is the id in a job's name.
+// Asset is the asset id in the job's name.
 func (r Running) Asset() string { return assetOf(r.Job) }
 
-// Waiting is a job that waits for what others make.
+// Waiting is a job that waits for products of others.
 type Waiting struct {
 	Job   string
 	On    []string // not empty
@@ -68,7 +68,7 @@ type Waiting struct {
 	at    *engine.Remote
 }
 
-// Asset is the id in a job's name.
+// Asset is the asset id in the job's name.
 func (w Waiting) Asset() string { return assetOf(w.Job) }
 
 // Finished is a job that has run.
@@ -95,7 +95,7 @@ func (s Status) Local() int { return len(s.Running) - s.Remote() }
 // Asset is the id in a job's name.
 func (f Finished) Asset() string { return assetOf(f.Job) }
 
-// assetOf is the asset of a job by its name: "sprites/ui/ ▸ page 0 [pc]".
+// assetOf is the asset in the name of a job: "sprites/ui/ ▸ page 0 [pc]".
 func assetOf(job string) string {
 	if i := strings.LastIndex(job, " ["); i >= 0 {
 		job = job[:i]
@@ -111,15 +111,15 @@ type sample struct {
 
 const (
 	maxRecent  = 12
-	rateWindow = 10 * time.Second // over which the rate is taken
+	rateWindow = 10 * time.Second // period over which the rate is measured
 )
 
-// NewFeed makes a feed of a project in which so many jobs run at once.
+// NewFeed makes a feed for a project that runs this number of jobs at once.
 func NewFeed(workers int) *Feed {
 	return &Feed{now: time.Now, status: Status{Workers: workers}, changed: make(chan struct{})}
 }
 
-// change changes something and wakes those who wait for it.
+// change changes the state and wakes those who wait for that.
 func (f *Feed) change(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Feed) change(do func()) {
 	f.changed = make(chan struct{})
 }
 
-// Begin tells that a build begins, because of what changed.
+// Begin reports that a build begins, and which changes caused it.
 func (f *Feed) Begin(number int, cause []string) {
 	f.change(func() {
 		f.running, f.waiting, f.recent, f.samples = nil, nil, nil, []sample{{f.now(), 0}}
@@ -136,7 +136,7 @@ func (f *Feed) Begin(number int, cause []string) {
 	})
 }
 
-// End tells that the build has ended and that the database tells of it; the error is why there was none, or nil.
+// End reports that the build has ended and that the database describes it; err is why there was none, or nil.
 func (f *Feed) End(err error) {
 	f.change(func() {
 		f.running, f.waiting = nil, nil
@@ -145,21 +145,21 @@ func (f *Feed) End(err error) {
 	})
 }
 
-// GamesChanged tells that there is something new about games.
+// GamesChanged reports news about games.
 func (f *Feed) GamesChanged() { f.change(func() { f.news++ }) }
 
-// Note tells how changes are looked for, where that is not the usual way.
+// Note sets how changes are found, if that is not the usual way.
 func (f *Feed) Note(text string) { f.change(func() { f.status.Note = text }) }
 
-// Planned tells how many jobs are known to run; more may come.
+// Planned reports how many jobs will run; more may be added.
 func (f *Feed) Planned(jobs int) { f.change(func() { f.status.Planned = jobs }) }
 
-// JobStarted tells that a job runs.
+// JobStarted reports that a job runs.
 func (f *Feed) JobStarted(job string) {
 	f.change(func() { f.running = append(f.running, Running{Job: job, Began: f.now()}) })
 }
 
-// JobSuspended tells that a job begins, or ends, to wait for others.
+// JobSuspended reports that a job begins or stops waiting for others.
 func (f *Feed) JobSuspended(job string, on []string, begins bool) {
 	f.change(func() {
 		w := slices.IndexFunc(f.waiting, func(w Waiting) bool { return w.Job == job })
@@ -206,13 +206,13 @@ func (f *Feed) JobFinished(job string, failed bool, took time.Duration) {
 	})
 }
 
-// Status is what goes on now.
+// Status returns the current state.
 func (f *Feed) Status() Status {
 	s, _, _ := f.look()
 	return s
 }
 
-// look is what goes on now, how often there was something new, and a channel that is closed when that changes.
+// look returns the current state, the number of changes, and a channel that is closed at the next change.
 func (f *Feed) look() (Status, int, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,7 +225,7 @@ func (f *Feed) look() (Status, int, <-chan struct{}) {
 	return s, f.news, f.changed
 }
 
-// left guesses how long it takes at the rate of late. The lock is held.
+// left estimates the remaining time from the recent rate. The lock is held.
 func (f *Feed) left(s Status) time.Duration {
 	now := f.now()
 	f.samples = append(f.samples, sample{now, s.Done})
@@ -240,7 +240,7 @@ func (f *Feed) left(s Status) time.Duration {
 	return time.Duration(float64(s.Planned-s.Done) / float64(did) * float64(took))
 }
 
-// nowPanel is the part of pages that shows what goes on.
+// nowPanel is the part of pages that shows the current state.
 type nowPanel struct {
 	Status
 	Live     bool
@@ -259,14 +259,14 @@ func (d *Dashboard) nowPanel(ctx context.Context) nowPanel {
 }
 
 const (
-	eventEvery = 120 * time.Millisecond // at most so often is told what goes on
-	eventPoll  = 700 * time.Millisecond // without a feed, the database is asked so often whether there is a new build
-	eventAlive = 15 * time.Second       // so that proxies and browsers know the stream is there
+	eventEvery = 120 * time.Millisecond // minimum interval between two events
+	eventPoll  = 700 * time.Millisecond // without a feed, the interval at which the database is checked for a new build
+	eventAlive = 15 * time.Second       // keeps proxies and browsers from closing the stream
 )
 
-// events tells a page what goes on: "now" is the panel drawn anew, "pulse" the line at the head of every page, "news" says
-// that a page may be another one than before: the database tells of another build, or a game did something. The address says as of
-// when the page is, so that nothing is missed between the page and its stream.
+// events sends the current state to a page: "now" is the whole panel, "pulse" the line at the top of every page, and
+// "news" means that the page may have changed, because the database describes another build or a game did something.
+// The address contains the state of the page, so that nothing is missed between the page and its stream.
 func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -286,17 +286,17 @@ func (d *Dashboard) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// asOf tells moments apart between which a page may have become another one.
+// asOf identifies a state of the pages.
 func (d *Dashboard) asOf(ctx context.Context) string {
 	if d.cfg.Feed != nil {
 		_, news, _ := d.cfg.Feed.look()
 		return fmt.Sprint(d.stamp, " ", news)
 	}
-	v, _ := d.version(ctx) // none without a database
+	v, _ := d.version(ctx) // empty without a database
 	return v
 }
 
-// feedEvents goes on until whoever listens has gone.
+// feedEvents sends events until the client disconnects.
 func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
 	for {
 		_, _, changed := d.cfg.Feed.look()
@@ -321,7 +321,7 @@ func (d *Dashboard) feedEvents(ctx context.Context, w http.ResponseWriter, out *
 	}
 }
 
-// sendNow sends the panel as HTML, so that a page is drawn in one place only.
+// sendNow sends the panel as HTML, so that only one template renders it.
 func (d *Dashboard) sendNow(ctx context.Context, w http.ResponseWriter) error {
 	now := d.nowPanel(ctx)
 	for _, name := range []string{"now", "pulse"} {
@@ -336,7 +336,7 @@ func (d *Dashboard) sendNow(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// pollEvents asks the database whether there is a new build, until whoever listens has gone.
+// pollEvents checks the database for a new build, until the client disconnects.
 func (d *Dashboard) pollEvents(ctx context.Context, w http.ResponseWriter, out *http.ResponseController, seen string) {
 	told := d.now()
 	for {
@@ -357,7 +357,7 @@ func (d *Dashboard) pollEvents(ctx context.Context, w http.ResponseWriter, out *
 	}
 }
 
-// send writes one event. Lines of its data each stand by themselves (HTML Living Standard, 9.2.5).
+// send writes one event. Each line of its data is sent separately (HTML Living Standard, 9.2.5).
 func (d *Dashboard) send(w http.ResponseWriter, event, data string) error {
 	var b strings.Builder
 	b.WriteString("event: " + event + "\n")

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Games are the games that are connected.
+// Games gives access to the connected games.
 type Games interface {
-	// Connected lists them, those that came first first.
+	// Connected lists them in the order in which they connected.
 	Connected() []Game
 
-	// Push sends an asset to a game again, although it has it.
+	// Push sends an asset to a game again, even if the game has it.
 	Push(ctx context.Context, game, asset string) error
 
-	// Reload has a game load everything anew.
+	// Reload makes a game load everything again.
 	Reload(ctx context.Context, game string) error
 }
 
-// Game is a game that is connected.
+// Game is a connected game.
 type Game struct {
 	ID        string // of the connection
 	Name      string
@@ -26,21 +26,21 @@ type Game struct {
 	Address   string
 	Since     time.Time
 	Parcels   []string
-	Loaded    []Loaded      // what it uses, the latest first; as many as are worth showing
-	Resources int           // how many it uses
-	Swapped   time.Time     // when it last took a change; zero: never
+	Loaded    []Loaded      // what it uses, the latest first; at most as many as are shown
+	Resources int           // number of resources that it uses
+	Swapped   time.Time     // time of its last swap; zero: never
 	Latency   time.Duration // from the saved file to that
-	Log       []LogLine     // the latest last
+	Log       []LogLine     // the latest line last
 }
 
 // Loaded is a resource that a game uses.
 type Loaded struct {
 	Asset, Name string
-	Stale       bool // it has other bytes than the last build made
+	Stale       bool // its bytes are not those of the last build
 	Refused     string
 }
 
-// LogLine is something that a game told.
+// LogLine is a line that a game logged.
 type LogLine struct {
 	At    time.Time
 	Level string // "error", "warning", "info"
@@ -49,7 +49,7 @@ type LogLine struct {
 
 type gamesBody struct {
 	Games []Game
-	Can   bool // games can be served at all
+	Can   bool // games can be served
 }
 
 func (d *Dashboard) gamesPage(*http.Request) (*view, error) {
@@ -67,12 +67,12 @@ func (d *Dashboard) push(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// reload has a game load everything anew, by hand.
+// reload makes a game load everything again, on request of a user.
 func (d *Dashboard) reload(w http.ResponseWriter, r *http.Request) {
 	d.byHand(w, r, func(ctx context.Context, game string) error { return d.cfg.Games.Reload(ctx, game) })
 }
 
-// byHand does something with a game that a form named, and leads back to the page of games.
+// byHand does something with the game that a form names, and redirects to the page of games.
 func (d *Dashboard) byHand(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, game string) error) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	if d.cfg.Games == nil {

@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	// maxIdle is how many connections wait for the next page: each holds up to 64 MB of the file, which is what makes
-	// pages over 100,000 assets quick.
+	// maxIdle is how many open connections are kept for the next page: each caches up to 64 MB of the file, which
+	// makes pages over 100,000 assets fast.
 	maxIdle = 2
 
-	// askTime is how long a question may take.
+	// askTime is the timeout of a question.
 	askTime = 10 * time.Second
 )
 
-// library lends connections to the content database. A file that was made anew is seen by the next question.
+// library lends connections to the content database. If the file was replaced, the next question uses the
+// new one.
 type library struct {
 	path string
 
-	mu     sync.Mutex // all below
+	mu     sync.Mutex // guards all fields below
 	idle   []connection
 	closed bool
 }
 
 type connection struct {
 	*contentdb.Reader
-	file os.FileInfo // that it was opened on
+	file os.FileInfo // the file for which they were opened
 }
 
-// row is an answer's row. Its methods give zero values for what is not there.
+// row is a row of an answer. Its methods return zero values for missing columns.
 type row []any
 
 func (r row) text(i int) string {
@@ -63,14 +64,14 @@ func (r row) float(i int) float64 {
 // params are values of a statement's parameters.
 type params = map[string]any
 
-// ask runs a statement. At most limit rows are read; 0 is all.
+// ask runs a statement. It reads at most limit rows; 0 means all.
 func (l *library) ask(ctx context.Context, sql string, p params, limit int) ([]row, error) {
 	return l.with(ctx, func(ctx context.Context, c *contentdb.Reader) (*contentdb.Result, error) {
 		return c.Ask(ctx, sql, p, limit)
 	})
 }
 
-// question asks one of the named questions.
+// question answers a named question.
 func (l *library) question(ctx context.Context, name string, args []string, limit int) ([]row, error) {
 	return l.with(ctx, func(ctx context.Context, c *contentdb.Reader) (*contentdb.Result, error) {
 		return c.Run(ctx, name, args, limit)
@@ -97,7 +98,7 @@ func (l *library) with(ctx context.Context, f func(context.Context, *contentdb.R
 	return rows, nil
 }
 
-// take opens a connection, or takes one that waits if it is of the file as it is.
+// take opens a connection, or returns an idle one if it is of the current file.
 func (l *library) take() (connection, error) {
 	file, err := os.Stat(l.path)
 	l.mu.Lock()

@@ -16,10 +16,10 @@ type parcelRow struct {
 	No                     int64
 	Name, Platform, File   string
 	Size, Products, Budget int64
-	Share                  float64 // of the largest parcel
+	Share                  float64 // relative to the largest parcel
 	OfBudget               float64
 	Over                   bool
-	Missing                bool   // the project has it, and there is none: it was not packed
+	Missing                bool   // the project declares it, but it was not packed
 	Since                  *since // nil: no release is known
 }
 
@@ -33,7 +33,7 @@ type parcelsBody struct {
 	UnusedCount int64
 }
 
-// maxUnused is how many assets in no parcel are listed.
+// maxUnused is how many assets without a parcel are listed.
 const maxUnused = 100
 
 func (d *Dashboard) parcelsPage(r *http.Request) (*view, error) {
@@ -75,14 +75,14 @@ func (d *Dashboard) unused(ctx context.Context) (all []facet, err error) {
 	return all, err
 }
 
-// missing are parcels that the project makes and that are not there. They were not packed: the page of problems says why.
+// missing returns the declared parcels that do not exist. They were not packed; the page of problems has the reasons.
 func (d *Dashboard) missing(there []parcelRow) (all []parcelRow) {
 	if d.cfg.Project == nil {
 		return nil
 	}
 	p, err := d.cfg.Project()
 	if err != nil {
-		return nil // the page of builds says so
+		return nil // the page of builds shows the error
 	}
 	for i := range p.Parcels {
 		for _, platform := range p.Platforms {
@@ -118,8 +118,8 @@ type parcelBody struct {
 	parcelRow
 	Largest []product
 	Types   []facet
-	Loose   int64         // bytes of the products as loose files
-	Map     template.HTML // of what fills it
+	Loose   int64         // size of the products as loose files
+	Map     template.HTML // of its content
 }
 
 // maxLargest is how many products of a parcel are listed.
@@ -161,10 +161,10 @@ func (d *Dashboard) parcelPage(r *http.Request) (*view, error) {
 	return &view{Page: "parcel", Title: body.Name + " on " + body.Platform, Body: body}, err
 }
 
-// maxMapped is how many products a treemap is made of, the largest ones; the others are one rectangle.
+// maxMapped is how many products a treemap has, the largest ones; all others are one rectangle.
 const maxMapped = 5000
 
-// mapOf draws products, the largest first, of which there are so many bytes with those that are not among them.
+// mapOf draws products, the largest first; total also counts those that are not in the list.
 func mapOf(largest []product, total int64) (template.HTML, error) {
 	var root treemap.Node
 	for _, p := range largest {
@@ -180,5 +180,5 @@ func mapOf(largest []product, total int64) (template.HTML, error) {
 	}
 	var b strings.Builder
 	err := treemap.Inline(&b, root, treemap.Options{Title: "What fills the parcel, as areas", Width: 1120, Height: 400})
-	return template.HTML(b.String()), err // made of escaped names by our own package
+	return template.HTML(b.String()), err // our own package makes it from escaped names
 }

@@ -13,11 +13,11 @@ import (
 
 const (
 	maxMessages = 200  // on the page
-	maxDragged  = 2000 // failures that others caused
-	namedOnes   = 12   // of those that one root cause drags down
+	maxDragged  = 2000 // failures caused by others
+	namedOnes   = 12   // shown failures caused by one root cause
 )
 
-// message is something that went wrong, on the platforms on which it is the same.
+// message is a problem, on all platforms on which it is the same.
 type message struct {
 	no                    int64 // of the asset
 	Asset, Severity, Code string
@@ -26,15 +26,15 @@ type message struct {
 	Line, Column          int64
 	Text, Hint            string
 	Notes                 []string
-	Before, Marked, After string // the source line, and what of it is meant
-	Cause                 string // asset whose failure this is
+	Before, Marked, After string // the source line before, in and after the marked part
+	Cause                 string // asset that caused this failure
 
-	Fails   int      // assets that it drags down
+	Fails   int      // number of assets that fail because of it
 	Dragged []string // some of them
 }
 
-// messages asks for messages of a kind, root causes first, and puts together those that differ in the platform only. What is about
-// the project and at no place comes last: that a parcel was not packed follows from an asset that failed.
+// messages queries messages of a kind, root causes first, and merges those that differ only by platform. Messages about
+// the project without a place come last: that a parcel was not packed is the consequence of a failed asset.
 func (d *Dashboard) messages(ctx context.Context, where string, p params, limit int) ([]message, error) {
 	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, `+textOf+`, d.hint, d.notes, d.source, c.id
 		FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform LEFT JOIN asset c ON c.no = d.cause
@@ -58,15 +58,15 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 	return all, err
 }
 
-// What is an error of its own, and what only says what comes of others: that a parcel was not packed. Where there are none of the first
-// kind, the others are shown in their place.
+// Errors of their own, and errors that only report consequences of others (a parcel was not packed). If there are none
+// of the first kind, the others are shown instead.
 const (
 	lacks     = "'" + string(diag.ParcelLacks) + "'"
 	follows   = `(d.code = ` + lacks + ` OR d.asset = 0 AND coalesce(d.file, '') = '')`
 	rootCause = `d.severity = 'error' AND d.cause IS NULL AND NOT ` + follows
 )
 
-// problems is how many root causes there are, as the page of problems lists them.
+// problems is the number of root causes on the page of problems.
 func (d *Dashboard) problems(ctx context.Context) (int64, error) {
 	return d.shelf.problems.of(ctx, d.version, "", func() (int64, error) {
 		rows, err := d.library.ask(ctx, `SELECT count(DISTINCT CASE WHEN `+rootCause+` THEN `+sameMessage+` END), count(DISTINCT `+sameMessage+`) FROM diagnostic d WHERE d.severity = 'error' AND (d.cause IS NULL OR d.code = `+lacks+`)`, nil, 1)
@@ -80,13 +80,14 @@ func (d *Dashboard) problems(ctx context.Context) (int64, error) {
 	})
 }
 
-// sameMessage is the same in messages that differ in the platform only.
+// sameMessage is equal for messages that differ only by platform.
 const sameMessage = `concat_ws(char(0), d.asset, d.code, d.file, d.line, d.column, ` + textOf + `)`
 
-// textOf is what is said. Of a parcel it is said with the platform, which is taken out.
+// textOf is the text of a message. The text about a parcel contains the platform, which is removed.
 const textOf = `CASE WHEN d.code = ` + lacks + ` AND d.platform > 0 THEN replace(d.text, ' [' || (SELECT name FROM platform WHERE no = d.platform) || ']', '') ELSE d.text END`
 
-// mark cuts a source line around what a message means. Column is from 1 and length in characters, as in a terminal.
+// mark splits a source line around the part that a message means. Column starts at 1 and length is in characters,
+// as in a terminal.
 func mark(line string, column, length int) (before, marked, after string) {
 	line = strings.TrimRight(line, "\r\n")
 	if column < 1 || column > utf8.RuneCountInString(line)+1 {
@@ -95,12 +96,13 @@ func mark(line string, column, length int) (before, marked, after string) {
 	r := []rune(line)
 	from := min(column-1, len(r))
 	to := min(from+max(1, length), len(r))
-	const most = 160 // characters to either side
+	const most = 160 // characters on each side
 	cut := max(0, from-most)
 	return string(r[cut:from]), string(r[from:to]), string(r[to:min(len(r), to+most)])
 }
 
-// stopped is why nothing can be built, most often a mistake in the project file. The database does not know of it.
+// stopped returns why nothing can be built, usually an error in the project file. The database does not contain
+// it.
 func stopped(list diag.List) (all []message) {
 	for _, x := range list {
 		m := message{Severity: string(x.Severity), Code: string(x.Code), File: x.File, Line: int64(x.Pos.Line), Column: int64(x.Column), Text: x.Text, Hint: x.Hint, Notes: x.Notes}
@@ -113,11 +115,11 @@ func stopped(list diag.List) (all []message) {
 type problemsBody struct {
 	Stopped          []message // why nothing can be built
 	Errors, Warnings []message
-	Follow           []message // errors that only say what comes of others: a parcel was not packed
+	Follow           []message // errors that only report consequences: a parcel was not packed
 	MoreErrors       bool
 	MoreWarnings     bool
 	Warned           int64
-	Dragged          int // assets that fail only because others do
+	Dragged          int // number of assets that fail only because others do
 	Live             bool
 }
 
@@ -147,7 +149,7 @@ func (d *Dashboard) problemsPage(r *http.Request) (*view, error) {
 	return &view{Page: "problems", Title: "Problems", Body: body}, err
 }
 
-// drag finds what each failure drags down with it, and how many assets that are together.
+// drag finds the failures that each root cause leads to, and their total number.
 func (d *Dashboard) drag(ctx context.Context, roots []message) (int, error) {
 	rows, err := d.library.ask(ctx, `SELECT DISTINCT d.cause, d.asset, a.id FROM diagnostic d JOIN asset a ON a.no = d.asset WHERE d.cause IS NOT NULL AND d.code <> `+lacks+` ORDER BY a.id`, nil, maxDragged)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	maxPreviewSource = 128 << 20 // bytes of a file that a picture is made of
-	maxThumbSource   = 16 << 20  // of one that a small picture in a list is made of
-	maxData          = 2 << 20   // of data that is shown as a tree
+	maxPreviewSource = 128 << 20 // maximum size of a file of which a picture is made, in bytes
+	maxThumbSource   = 16 << 20  // the same for a small picture in a list
+	maxData          = 2 << 20   // the same for data that is shown as a tree
 )
 
 // product is a row of table product.
@@ -30,13 +30,13 @@ type product struct {
 	Asset, Platform, Name, Type, File string
 	Size                              int64
 	Hash                              string
-	Share                             float64 // of the largest on the page
+	Share                             float64 // relative to the largest on the page
 }
 
 // Kind is how the product is shown.
 func (p product) Kind() preview.Kind { return processors.View(p.File, p.Type) }
 
-// products asks for products; where goes on after the tables.
+// products queries products; where is the rest of the query.
 func (d *Dashboard) products(ctx context.Context, where string, p params, limit int) ([]product, error) {
 	rows, err := d.library.ask(ctx, `SELECT a.id, p.name, x.name, t.text, x.file, x.size, lower(hex(x.hash))
 		FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platform LEFT JOIN shared_text t ON t.no = x.type `+where, p, limit)
@@ -52,7 +52,7 @@ func (d *Dashboard) products(ctx context.Context, where string, p params, limit 
 	return all, err
 }
 
-// productAt finds the product that lies at a place below the output folder.
+// productAt returns the product with a path below the output folder.
 func (d *Dashboard) productAt(ctx context.Context, platform, file string) (product, error) {
 	found, err := d.products(ctx, `WHERE x.file = :file AND p.name = :platform`, params{":file": file, ":platform": platform}, 1)
 	if err == nil && len(found) == 0 {
@@ -64,7 +64,7 @@ func (d *Dashboard) productAt(ctx context.Context, platform, file string) (produ
 	return found[0], nil
 }
 
-// blob opens a product's bytes, which are right ones.
+// blob opens a product's bytes, which have been checked.
 func (d *Dashboard) blob(ctx context.Context, p product) (io.ReadSeekCloser, error) {
 	h, err := digest.Parse(p.Hash)
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *Dashboard) blob(ctx context.Context, p product) (io.ReadSeekCloser, err
 	return f, err
 }
 
-// read reads a product's bytes, if they are at most so many.
+// read reads a product's bytes, if there are at most this many.
 func (d *Dashboard) read(ctx context.Context, p product, most int64) ([]byte, error) {
 	if p.Size > most {
 		return nil, fmt.Errorf("%s has %s; it is too large to be shown", p.File, bytesText(p.Size))
@@ -90,10 +90,11 @@ func (d *Dashboard) read(ctx context.Context, p product, most int64) ([]byte, er
 	return io.ReadAll(f)
 }
 
-// raw is the policy of a project's own bytes: they may be shown by a page of ours, and are nothing by themselves.
+// raw is the policy for a project's own bytes: our pages may show them, but they cannot do anything themselves.
 const raw = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-// keep says how long a browser may keep an answer: for good if the address has the hash of what it is of.
+// keep sets how long a browser may cache an answer: permanently if the address contains the hash of the
+// content.
 func keep(w http.ResponseWriter, r *http.Request, hash string) {
 	if h := r.URL.Query().Get("h"); h != "" && len(hash) >= len(h) && hash[:len(h)] == h {
 		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
@@ -102,7 +103,7 @@ func keep(w http.ResponseWriter, r *http.Request, hash string) {
 	}
 }
 
-// productBytes sends a product as it is, in parts if asked to.
+// productBytes sends a product's bytes, or the requested range.
 func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
 	if err != nil {
@@ -122,7 +123,7 @@ func (d *Dashboard) productBytes(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
-// productPicture sends what is looked at in a texture as a PNG file.
+// productPicture sends the requested view of a texture as PNG.
 func (d *Dashboard) productPicture(w http.ResponseWriter, r *http.Request) {
 	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
 	if err != nil {
@@ -139,7 +140,7 @@ func (d *Dashboard) productPicture(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sourcePicture sends a source picture as a PNG file.
+// sourcePicture sends a source picture as PNG.
 func (d *Dashboard) sourcePicture(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("path")
 	file, hash, err := d.sourceFile(r, name, preview.Picture)
@@ -157,7 +158,7 @@ func (d *Dashboard) sourcePicture(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sourceFile finds a source file that can be shown, and the hash of what the last build saw of it.
+// sourceFile finds a source file that can be shown, and the hash of its content in the last build.
 func (d *Dashboard) sourceFile(r *http.Request, name string, kind preview.Kind) (file, hash string, err error) {
 	const question = `SELECT r.path, f.size, lower(hex(f.hash)) FROM source_file f JOIN root r ON r.no = f.root
 		WHERE f.path = :path AND f.present = 1`
@@ -173,7 +174,7 @@ func (d *Dashboard) sourceFile(r *http.Request, name string, kind preview.Kind) 
 	return filepath.Join(d.cfg.Dir, filepath.FromSlash(rows[0].text(0)), filepath.FromSlash(name)), rows[0].text(2), nil
 }
 
-// sendPicture sends a picture that is kept under a name and what is looked at.
+// sendPicture sends a picture that is cached by name and view.
 func (d *Dashboard) sendPicture(w http.ResponseWriter, r *http.Request, name string, decode func(preview.Look) (*pixel.Image, error)) {
 	l := lookOf(r.URL.Query())
 	png, err := d.shelf.pictures.of(r.Context(), fmt.Sprint(name, l), func() ([]byte, error) {
@@ -202,7 +203,7 @@ func lookOf(q url.Values) preview.Look {
 	return preview.Look{Level: n("level"), Layer: n("layer"), Face: n("face"), Slice: n("slice"), Channels: preview.Channels(q.Get("show")), Fit: n("fit")}
 }
 
-// plainError answers in words where no page is asked for.
+// plainError sends an error as text, where no page was requested.
 func plainError(w http.ResponseWriter, err error) {
 	var none notFound
 	status := http.StatusUnprocessableEntity

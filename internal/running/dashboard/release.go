@@ -16,38 +16,38 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/release"
 )
 
-// maxDifferences is how many resources are listed that a parcel does not have as the last release had them.
+// maxDifferences is how many changed resources of a parcel are listed.
 const maxDifferences = 200
 
-// maxPatched is how many bytes of parcels are compared byte for byte for one page, to know how large patches are. It takes 0.3 to
-// 0.5 s; of what goes beyond it, only the resources are compared.
+// maxPatched is how many bytes of parcels are compared for one page, to find the size of patches. It takes 0.3 to 0.5
+// s; for the rest, only resources are compared.
 const maxPatched = 128 << 20
 
-// since is what a parcel has otherwise than the last release.
+// since is the difference of a parcel from the last release.
 type since struct {
 	release.Difference // without Changes
 	Total              release.Total
 	List               []difference // the largest first
 	More               bool
-	AtMost             bool // the patch was not made: it may be smaller
+	AtMost             bool // the patch was not made and may be smaller
 	Problem            string
 }
 
-// difference is a resource that the parcel has otherwise.
+// difference is a changed resource.
 type difference struct {
 	release.Change
-	Asset string // that it is made of; empty: there is none now
+	Asset string // of which it is made; empty: there is none now
 }
 
-// Same tells that the parcel is as it was.
+// Same reports whether the parcel is unchanged.
 func (s *since) Same() bool { return s.Problem == "" && s.Change == "" }
 
-// New tells that the release has no such parcel.
+// New reports whether the release has no such parcel.
 func (s *since) New() bool { return s.Change == release.Added }
 
-// sinceTotal is what all parcels have otherwise.
+// sinceTotal is the sum over all parcels.
 type sinceTotal struct {
-	From     string // the manifest or folder
+	From     string // path of the manifest or folder
 	Total    release.Total
 	Same     int
 	New      int
@@ -55,7 +55,8 @@ type sinceTotal struct {
 	AtMost   bool
 }
 
-// sinceReleases compares all parcels with the last release, and adds up. It is nil if no release is known.
+// sinceReleases compares all parcels with the last release, and adds up. It returns nil if no release is
+// known.
 func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*sinceTotal, error) {
 	if d.cfg.Release == "" {
 		return nil, nil
@@ -83,8 +84,8 @@ func (d *Dashboard) sinceReleases(ctx context.Context, all []parcelRow) (*sinceT
 	return sum, nil
 }
 
-// sinceRelease compares a parcel with that of the last release. It is nil if no release is known. The budget is how many bytes may still be
-// compared for the page.
+// sinceRelease compares a parcel with that of the last release. It returns nil if no release is known. budget is how
+// many bytes may still be compared for the page.
 func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64) (*since, error) {
 	if d.cfg.Release == "" || k.File == "" {
 		return nil, nil
@@ -98,7 +99,7 @@ func (d *Dashboard) sinceRelease(ctx context.Context, k parcelRow, budget *int64
 	if err != nil {
 		return &since{Problem: err.Error()}, nil
 	}
-	older := "" // the release's parcel, if it is there
+	older := "" // path of the release's parcel, if it exists
 	if info.IsDir() {
 		older = filepath.Join(d.cfg.Release, filepath.FromSlash(k.File))
 		if info, err = os.Stat(older); errors.Is(err, fs.ErrNotExist) {
@@ -125,8 +126,8 @@ func newParcel(k parcelRow) *since {
 	return &since{Difference: release.Difference{Change: release.Added, NewSize: k.Size, Patch: k.Size}}
 }
 
-// compare compares a parcel with that of the release, which is at older, or else stands in the manifest; exact is to make the patch, to
-// know how large it is.
+// compare compares a parcel with that of the release, which is the file older or else in the manifest; with exact it
+// makes the patch to find its size.
 func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer string, exact bool) (*since, error) {
 	var was release.Parcel
 	var err error
@@ -167,7 +168,8 @@ func (d *Dashboard) compare(ctx context.Context, k parcelRow, older, newer strin
 	return s, err
 }
 
-// manifest is that of the last release. It is read once for a build: one of 100,000 resources has 10 MB.
+// manifest is the manifest of the last release. It is read once for each build: with 100,000 resources
+// it has 10 MB.
 func (d *Dashboard) manifest(ctx context.Context) (*release.Manifest, error) {
 	info, err := os.Stat(d.cfg.Release)
 	if err != nil {
@@ -178,7 +180,7 @@ func (d *Dashboard) manifest(ctx context.Context) (*release.Manifest, error) {
 	})
 }
 
-// assetsOf finds the assets that resources are made of: these have the asset's name, or that with # and the product's name.
+// assetsOf finds the assets of resources: a resource has the asset's name, or that with # and the product's name.
 func (d *Dashboard) assetsOf(ctx context.Context, list []difference) error {
 	var names []string
 	for _, x := range list {
@@ -208,7 +210,7 @@ func (d *Dashboard) assetsOf(ctx context.Context, list []difference) error {
 	return err
 }
 
-// patchSize is how many bytes make one file of another.
+// patchSize is the size of the patch from one file to another.
 func patchSize(older, newer string) (int64, error) {
 	o, err := os.Open(older)
 	if err != nil {

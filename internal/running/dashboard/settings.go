@@ -10,17 +10,17 @@ import (
 	makeview "github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Setting is one setting of an asset, on the platforms on which it is the same.
+// Setting is one setting of an asset, on all platforms on which it is the same.
 type Setting struct {
-	Processor   string // whose; empty if the asset has one
+	Processor   string // its processor; empty if the asset has only one
 	Name, Value string
 	Platforms   []string // none: on all
-	File        string   // relative to the project; empty: it is the default
+	File        string   // relative to the project; empty: the default value
 	Line        int64
 }
 
-// settingsPart is the table of an asset's settings with where each is from, for a page that has the plain ones: finding
-// it out reads the project's files, and the page need not wait for it.
+// settingsPart is the table of an asset's settings with their origins. A page shows the plain ones first, because
+// finding the origins reads the project's files.
 func (d *Dashboard) settingsPart(w http.ResponseWriter, r *http.Request) {
 	if d.cfg.Project == nil {
 		http.NotFound(w, r)
@@ -49,7 +49,7 @@ func (d *Dashboard) settingsPart(w http.ResponseWriter, r *http.Request) {
 	w.Write(b.Bytes())
 }
 
-// settings are those of an asset with their origins, in the order of its processor.
+// settings returns the settings of an asset with their origins, in the order of its processor.
 func (d *Dashboard) settings(ctx context.Context, id string) ([]Setting, error) {
 	p, err := d.cfg.Project()
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Dashboard) settings(ctx context.Context, id string) ([]Setting, error) 
 	return settingsOf(&v.Assets[0]), nil
 }
 
-// settingsOf puts together what is the same on several platforms.
+// settingsOf merges settings that are the same on several platforms.
 func settingsOf(v *makeview.AssetView) []Setting {
 	var all []Setting
 	var platforms []string
@@ -94,7 +94,8 @@ func settingsOf(v *makeview.AssetView) []Setting {
 	return all
 }
 
-// merge adds a setting on one platform: to one that is the same on another, or behind the last of its name, or at the end.
+// merge adds a setting on one platform: to an equal one of another platform, or after the last one of this name, or at
+// the end.
 func merge(all []Setting, s Setting) []Setting {
 	at := len(all)
 	for i, x := range all {
@@ -110,7 +111,7 @@ func merge(all []Setting, s Setting) []Setting {
 	return slices.Insert(all, at, s)
 }
 
-// budgets are how many bytes parcels may have, by name; without a project there are none.
+// budgets returns the size limits of parcels, by name; none without a project.
 func (d *Dashboard) budgets() map[string]int64 {
 	all := map[string]int64{}
 	if d.cfg.Project == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/release"
 )
 
-// shelf keeps what is dear to make and asked for again.
+// shelf caches what is expensive to compute.
 type shelf struct {
 	facets    kept[*facets]
 	types     kept[[]facet]
 	folders   kept[[]facet]
 	unused    kept[[]facet]
-	counts    kept[int64] // of what filters find
+	counts    kept[int64] // numbers of assets that filters find
 	problems  kept[int64]
 	releases  kept[*since]
 	manifests kept[*release.Manifest]
@@ -27,23 +27,24 @@ func newShelf() *shelf {
 	return &shelf{pictures: pictures{slots: make(chan struct{}, 2), byName: map[string]*list.Element{}}}
 }
 
-// kept is what was made of the database as one build left it, by name.
+// kept caches values computed from the database of one build, by name.
 type kept[V any] struct {
-	mu      sync.Mutex // all below; held while something is made, so that it is made once
+	mu      sync.Mutex // guards all fields below; held during computation, so that a value is computed once
 	version string
 	byName  map[string]V
 
 	wait time.Duration // how long soon waits; 0: patience
 
-	old    sync.Mutex // all below
+	old    sync.Mutex // guards all fields below
 	last   map[string]V
-	making map[string]chan struct{} // closed when it is made
+	making map[string]chan struct{} // closed when the value is ready
 }
 
-// maxKept is how many of one kind are kept. The largest is what is unused, of 10 MB for 100,000 assets, of which there is one.
+// maxKept is the number of cached values of one kind. The largest, of which there is one, is the list of unused assets:
+// 10 MB for 100,000 assets.
 const maxKept = 256
 
-// of gives what was made under a name of the database as it is, and makes it if there is none.
+// of returns the value of a name for the current database, and computes it if necessary.
 func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string, error), name string, make func() (V, error)) (V, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,11 +62,12 @@ func (k *kept[V]) of(ctx context.Context, version func(context.Context) (string,
 	return v, err
 }
 
-// patience is how long a page waits for what may be that of the build before: of 100,000 assets what is kept here takes 30 to 80 ms.
+// patience is how long a page waits if there is a value of the build before: with 100,000 assets, computing takes 30 to
+// 80 ms.
 const patience = 200 * time.Millisecond
 
-// soon is of for what may be that of the build before: if there is such, it is given when making the new one takes longer than patience.
-// That goes on.
+// soon is of, but may return the value of the build before if computing the new one takes longer than patience. The
+// computation continues.
 func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
 	k.old.Lock()
 	v, ok := k.last[name]
@@ -90,7 +92,7 @@ func (k *kept[V]) soon(ctx context.Context, version func(context.Context) (strin
 	return v, nil
 }
 
-// begin makes what is asked for, and closes the channel when it is made. old is held.
+// begin computes a value, and closes the channel when it is ready. old is held.
 func (k *kept[V]) begin(ctx context.Context, version func(context.Context) (string, error), name string, do func(context.Context) (V, error)) chan struct{} {
 	made := make(chan struct{})
 	if k.making == nil {
@@ -107,7 +109,7 @@ func (k *kept[V]) begin(ctx context.Context, version func(context.Context) (stri
 	return made
 }
 
-// fresh is of, and is remembered for later builds.
+// fresh is of, and remembers the value for later builds.
 func (k *kept[V]) fresh(ctx context.Context, version func(context.Context) (string, error), name string, make func(context.Context) (V, error)) (V, error) {
 	v, err := k.of(ctx, version, name, func() (V, error) { return make(ctx) })
 	k.old.Lock()
@@ -121,17 +123,17 @@ func (k *kept[V]) fresh(ctx context.Context, version func(context.Context) (stri
 	return v, err
 }
 
-// maxPictures is how many bytes of PNG files are kept. A page of the list has 100 of about 4 KB.
+// maxPictures is the size of the cached PNG files. A page of the list has 100 of about 4 KB.
 const maxPictures = 48 << 20
 
-// pictures keeps PNG files that were decoded, those used last. At most two are made at a time: the builds next door want
-// the processor, too.
+// pictures caches decoded PNG files, the last used ones. At most two are decoded at a time, because builds need the
+// processor too.
 type pictures struct {
 	slots chan struct{}
 
-	mu     sync.Mutex // all below
+	mu     sync.Mutex // guards all fields below
 	byName map[string]*list.Element
-	used   list.List // the last one first
+	used   list.List // the last used first
 	bytes  int
 }
 

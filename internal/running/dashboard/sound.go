@@ -11,7 +11,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
 )
 
-// listen sends a product that is a sound as WAV, with its gain: browsers play neither QOA nor ADPCM.
+// listen sends a product that is a sound as WAV, with its gain applied: browsers play neither QOA
+// nor ADPCM.
 func (d *Dashboard) listen(w http.ResponseWriter, r *http.Request) {
 	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
 	if err != nil {
@@ -26,7 +27,7 @@ func (d *Dashboard) listen(w http.ResponseWriter, r *http.Request) {
 	sendSound(w, r, data, err)
 }
 
-// listenSource sends a source file as WAV, as loud as it is asked to be: that of the product, so that both can be compared.
+// listenSource sends a source file as WAV with a requested loudness: that of the product, so that both can be compared.
 func (d *Dashboard) listenSource(w http.ResponseWriter, r *http.Request) {
 	file, _, err := d.sourceFile(r, r.PathValue("path"), preview.Sound)
 	if err != nil {
@@ -53,7 +54,7 @@ func sendSound(w http.ResponseWriter, r *http.Request, wav []byte, err error) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(wav))
 }
 
-// aboutSound sends what is known of a sound, with its loudness over time, as JSON.
+// aboutSound sends facts about a sound, with its loudness over time, as JSON.
 func (d *Dashboard) aboutSound(w http.ResponseWriter, r *http.Request) {
 	p, err := d.productAt(r.Context(), r.PathValue("platform"), r.PathValue("file"))
 	if err != nil {

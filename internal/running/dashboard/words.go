@@ -20,7 +20,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// words are what templates say things with.
+// words are the functions for templates.
 func (d *Dashboard) words() template.FuncMap {
 	return template.FuncMap{
 		"count":        count,
@@ -70,7 +70,7 @@ func (d *Dashboard) words() template.FuncMap {
 	}
 }
 
-// levelText is a number in an address: 0 needs no words.
+// levelText is a number in an address; "" for 0.
 func levelText(i int) string {
 	if i == 0 {
 		return ""
@@ -78,20 +78,20 @@ func levelText(i int) string {
 	return strconv.Itoa(i)
 }
 
-// choice is something to pick, and what it is called.
+// choice is an option with its label.
 type choice struct{ Value, Label string }
 
 func channelChoices() []choice {
 	return []choice{{"rgb", "RGB"}, {"r", "R"}, {"g", "G"}, {"b", "B"}, {"a", "A"}}
 }
 
-// looking is the address of the picture of what is looked at.
+// looking is the address of the requested view of a picture.
 func looking(s *shown) (string, error) {
 	return withQuery(s.Address, "level", levelText(s.Look.Level), "layer", levelText(s.Look.Layer), "face", levelText(s.Look.Face),
 		"slice", levelText(s.Look.Slice), "show", s.Look.Channels)
 }
 
-// sawText is how a job looked at a file, in words.
+// sawText describes how a job observed a file.
 func sawText(kind string) string {
 	words := map[string]string{"file": "read it", "missing": "looked for it", "exists": "asked whether it is there", "glob": "listed it", "listing": "listed it"}
 	if w, ok := words[kind]; ok {
@@ -100,7 +100,7 @@ func sawText(kind string) string {
 	return kind
 }
 
-// dict makes a map of pairs, for templates that take more than one value.
+// dict makes a map of pairs, for templates with several arguments.
 func dict(pairs ...any) (map[string]any, error) {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -113,7 +113,7 @@ func dict(pairs ...any) (map[string]any, error) {
 	return m, nil
 }
 
-// count is a number as people write it: 12 345, with thin spaces that do not break.
+// count formats a number: 12 345, with thin spaces that do not break.
 func count(v any) string {
 	var n int64
 	switch v := v.(type) {
@@ -129,7 +129,7 @@ func count(v any) string {
 	return s
 }
 
-// plural is a count with its noun.
+// plural is a number with its noun.
 func plural(v any, one, many string) string {
 	s := count(v)
 	if s == "1" {
@@ -138,7 +138,7 @@ func plural(v any, one, many string) string {
 	return s + " " + many
 }
 
-// bytesText is a size that does not break between number and unit.
+// bytesText formats a size that does not break between number and unit.
 func bytesText(n int64) string { return strings.ReplaceAll(diag.Size(n), " ", "\u00a0") }
 
 func secondsText(s float64) string {
@@ -177,7 +177,7 @@ func percent(part, whole float64) string {
 	return strconv.FormatFloat(math.Round(1000*part/whole)/10, 'f', -1, 64)
 }
 
-// base is the last step of an id; a folder keeps its slash.
+// base is the last element of an id; a folder keeps its slash.
 func base(id string) string {
 	if b := path.Base(id); strings.HasSuffix(id, "/") {
 		return b + "/"
@@ -186,20 +186,20 @@ func base(id string) string {
 	}
 }
 
-// dirOf is what stands before base, with its slash.
+// dirOf is the part before base, with its slash.
 func dirOf(id string) string { return strings.TrimSuffix(id, base(id)) }
 
 func assetPath(id string) string { return (&url.URL{Path: "/asset/" + id}).String() }
 
 func folderLink(folder string) string { return "/content?" + url.Values{"folder": {folder}}.Encode() }
 
-// bytesPath is where a product is, with its hash, so that a browser keeps it as long as it is the same.
+// bytesPath is the address of a product, with its hash, so that a browser can cache it permanently.
 func bytesPath(where, platform, file, hash string) string {
 	u := url.URL{Path: where + platform + "/" + file, RawQuery: url.Values{"h": {hash[:min(len(hash), 16)]}}.Encode()}
 	return u.String()
 }
 
-// withQuery adds to an address, or changes in it, names with values; an empty value takes the name out.
+// withQuery adds parameters to an address, or changes them; an empty value removes one.
 func withQuery(address string, pairs ...any) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -216,13 +216,13 @@ func withQuery(address string, pairs ...any) (string, error) {
 	return u.String(), nil
 }
 
-// editor makes addresses that open a file in somebody's editor.
+// editor makes addresses that open a file in the user's editor.
 type editor struct{ address, dir string }
 
 var editorScheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 
-// newEditor takes an address that an editor registered: vscode://file{path}:{line}:{column},
-// idea://open?file={path}&line={line}. What a browser would run or show is refused.
+// newEditor checks an address that an editor has registered: vscode://file{path}:{line}:{column},
+// idea://open?file={path}&line={line}. Addresses that a browser would run or show are refused.
 func newEditor(address, dir string) (editor, error) {
 	if address == "" {
 		address = DefaultEditor

@@ -10,7 +10,7 @@ import (
 // ask asks a process to end.
 func ask(p *os.Process) { p.Signal(syscall.SIGTERM) }
 
-// exitCode is what a shell would say of how a process ended.
+// exitCode is the exit code that a shell would report.
 func exitCode(s *os.ProcessState) int {
 	if s == nil {
 		return 1

@@ -2,7 +2,7 @@ package game
 
 import "os"
 
-// ask ends a process: a program with a window or without a console cannot be asked by a signal.
+// ask ends a process: a program with a window or without a console cannot receive a signal.
 func ask(p *os.Process) { p.Kill() }
 
 func exitCode(s *os.ProcessState) int {

@@ -1,10 +1,10 @@
-// Package game starts the game of a project, as [run] in kiln.toml says, and ends it.
+// Package game starts the game of a project, following [run] in kiln.toml, and ends it.
 //
 // Its rules:
 //
 //   - The game has the terminal that Kiln has, and stays in its process group: Ctrl-C reaches both.
 //   - A game is asked to end before it is killed.
-//   - Nothing here knows what a build is; Keeper is told when to start and when to restart.
+//   - This package does not know what a build is; the caller of Keeper reports when builds end.
 package game
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// Variables that tell a game where the kiln is that serves it.
+// Environment variables that tell a game the address of the kiln that serves it.
 const (
 	AddressVariable = "KILN_LIVE_ADDRESS"
 	TokenVariable   = "KILN_LIVE_TOKEN"
 )
 
-// Start is what a game is started with.
+// Start is how a game is started.
 type Start struct {
 	Dir  string // the project folder, absolute
 	Run  project.Run
-	Args []string // after those of the command
-	Env  []string // NAME=VALUE, besides those of this process and of Run
+	Args []string // appended to those of the command
+	Env  []string // NAME=VALUE, in addition to those of this process and of Run
 	In   io.Reader
 	Out  io.Writer
 	Errs io.Writer
 }
 
-// Game is one that was started.
+// Game is a started game.
 type Game struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	exit int
 }
 
-// Program is the file that a command starts. The error is a *diag.Message.
+// Program returns the file of a command. The error is a *diag.Message.
 func Program(dir string, r *project.Run) (string, error) {
 	if len(r.Command) == 0 {
 		return "", diag.Errorf(diag.MissingKey, diag.Pos{File: project.File}, "there is no [run], so it is not known how the game is started").
@@ -62,7 +62,7 @@ func Program(dir string, r *project.Run) (string, error) {
 	return filepath.Abs(file)
 }
 
-// notStarted says why a game does not start.
+// notStarted is the message for a game that does not start.
 func notStarted(r *project.Run, err error) *diag.Message {
 	if lookup := (*exec.Error)(nil); errors.As(err, &lookup) {
 		err = lookup.Err
@@ -89,7 +89,7 @@ func New(s *Start) (*Game, error) {
 	}
 	cmd.Env = append(cmd.Env, s.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Errs
-	cmd.WaitDelay = time.Second // what the game started may hold its streams open
+	cmd.WaitDelay = time.Second // programs that the game started may keep its streams open
 	if err := cmd.Start(); err != nil {
 		return nil, notStarted(&s.Run, err)
 	}
@@ -105,17 +105,18 @@ func New(s *Start) (*Game, error) {
 // Done is closed when the game has ended.
 func (g *Game) Done() <-chan struct{} { return g.done }
 
-// Exit is the game's exit code once it has ended: 128 and the number of a signal that ended it.
+// Exit is the game's exit code once it has ended: 128 plus the signal's number if a signal ended
+// it.
 func (g *Game) Exit() int {
 	<-g.done
 	return g.exit
 }
 
-// Patience is how long a game that is asked to end may take.
+// Patience is how long a game may take to end.
 const Patience = 5 * time.Second
 
-// End ends the game, and returns when it has ended. A game that was interrupted already, as by Ctrl-C on the terminal that it shares with
-// Kiln, has some time to end before it is asked to.
+// End ends the game, and returns when it has ended. With interrupted (Ctrl-C on the terminal that it shares with Kiln
+// reached the game too), the game gets some time to end before it is asked to.
 func (g *Game) End(interrupted bool) {
 	if interrupted && g.within(Patience) {
 		return
@@ -127,7 +128,7 @@ func (g *Game) End(interrupted bool) {
 	<-g.done
 }
 
-// within reports whether the game ends within some time.
+// within reports whether the game ends within a time.
 func (g *Game) within(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -16,17 +16,17 @@ import (
 //   - [run] in kiln.toml, or the game's program;
 //   - products, parcels or constants, if the game has not connected as a live game, and so reads files.
 //
-// A game that ended by itself stays closed, as its player wanted, until [run] or its program changes; one that ended with an error is
-// started again at the next change of any kind.
+// A game that its player closed stays closed until [run] or its program changes. A game that ended with an error is
+// started again after any change.
 type Keeper struct {
 	Start     Start // Run is set from Settings
 	Settings  func() project.Run
-	Connected func(since time.Time) bool // reports whether the game that was started then gets changes while it runs
-	Anyway    bool                       // also start it after a build that failed
+	Connected func(since time.Time) bool // reports whether a game that was started at this time receives changes while it runs
+	Anyway    bool                       // start it even after a build that failed
 	Tell      func(Event)
 
-	Interrupted func() bool   // reports, once the context has ended, whether the game was interrupted as well, as by Ctrl-C
-	Interval    time.Duration // between looks at the game's program; 0: a second
+	Interrupted func() bool   // reports, when the context has ended, whether the game was interrupted too, for example by Ctrl-C
+	Interval    time.Duration // at which the game's program is checked; 0: a second
 
 	mu    sync.Mutex
 	built built
@@ -34,17 +34,18 @@ type Keeper struct {
 	once  sync.Once
 }
 
-// built is what builds came to since it was asked last.
+// built is the result of the builds since the last check.
 type built struct {
 	ok      bool // the last one did not fail
-	any     bool // there was one
-	changed bool // what the game reads
+	any     bool // there was a build
+	changed bool // files that the game reads have changed
 }
 
-// Event reports that a game was started, and why; that it ended by itself, with an exit code; or that it cannot be started.
+// Event reports that a game was started, with the reason; that it ended by itself, with its exit code; or that it could
+// not be started.
 type Event struct {
 	Started bool
-	Why     string // of a restart
+	Why     string // reason of a restart
 	Exit    int
 	Err     error
 }
@@ -54,7 +55,8 @@ func (k *Keeper) channel() chan struct{} {
 	return k.wake
 }
 
-// Built says that a build ended, whether nothing fails, and whether it changed what games read. It returns at once.
+// Built reports that a build ended, whether it succeeded, and whether it changed files that games read. It returns
+// at once.
 func (k *Keeper) Built(ok, changed bool) {
 	k.mu.Lock()
 	k.built = built{ok, true, k.built.changed || changed}
@@ -65,7 +67,7 @@ func (k *Keeper) Built(ok, changed bool) {
 	}
 }
 
-// Run keeps the game running until the context ends, and ends it then.
+// Run keeps the game running until the context ends, and then ends the game.
 func (k *Keeper) Run(ctx context.Context) {
 	r := running{k: k}
 	every := k.Interval
@@ -95,13 +97,13 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// running is a keeper at work.
+// running is the state of a keeper.
 type running struct {
 	k       *Keeper
 	game    *Game
-	tried   bool        // the game was started, or it was tried
+	tried   bool        // the game was started, or starting it failed
 	failed  bool        // it ended with an error, or could not be started
-	settled project.Run // that it was started by
+	settled project.Run // the settings with which it was started
 	program fileState
 	since   time.Time
 }
@@ -113,7 +115,7 @@ func (r *running) done() <-chan struct{} {
 	return r.game.Done()
 }
 
-// look starts or restarts the game if there is a reason to.
+// look starts or restarts the game if there is a reason.
 func (r *running) look() {
 	k := r.k
 	k.mu.Lock()
@@ -138,7 +140,7 @@ func (r *running) look() {
 	r.start(settings, why)
 }
 
-// reason is why the game is to be restarted; "" if it is not.
+// reason is why the game must be restarted, or "".
 func (r *running) reason(settings *project.Run, changed bool) string {
 	now := programState(r.k.Start.Dir, settings)
 	switch {
@@ -168,11 +170,11 @@ func (r *running) start(settings project.Run, why string) {
 
 func sameRun(a, b *project.Run) bool {
 	x, y := *a, *b
-	x.Span, y.Span = project.Run{}.Span, project.Run{}.Span // it may have moved within the file
+	x.Span, y.Span = project.Run{}.Span, project.Run{}.Span // the section may have moved within the file
 	return reflect.DeepEqual(x, y)
 }
 
-// fileState is by what a file is known to be another one.
+// fileState identifies a version of a file.
 type fileState struct {
 	size int64
 	time time.Time

@@ -21,10 +21,11 @@ const (
 
 	helloWithin = 10 * time.Second
 	sendWithin  = 30 * time.Second
-	pingEvery   = 15 * time.Second // finds games that went without a word
+	pingEvery   = 15 * time.Second // finds games that disappeared without closing
 )
 
-// game is one connection. What is not said to be otherwise is set by its hello, and read only from then on.
+// game is one connection. Fields are set by its hello and then only read, unless their comment says
+// otherwise.
 type game struct {
 	hub      *Hub
 	conn     *websocket.Conn
@@ -37,22 +38,22 @@ type game struct {
 	parcels  []string
 	list     bool
 	have     []have
-	news     chan struct{} // has a value when there may be something to say
+	news     chan struct{} // has a value when there may be something to send
 
 	// Guarded by the hub.
 	epoch    string
-	seq      uint64 // told up to here
-	start    bool   // told nothing, or nothing that is still of use
-	outbox   []any  // that do not depend on seq; said after what does
+	seq      uint64 // last change that was sent
+	start    bool   // nothing was sent, or nothing that is still valid
+	outbox   []any  // messages that do not depend on seq; sent after those that do
 	requests int
-	began    uint64 // told of everything at this seq: what came before was not saved for it
+	began    uint64 // seq at which everything was sent: latencies of earlier changes are not measured
 	applied  uint64
 	swapped  time.Time
 	loaded   []uint32
 	play     used.Play
 	isLoaded map[uint32]bool
 	refused  map[uint32]string
-	logged   int // lines in the second that began at
+	logged   int // lines in the current second, which started at
 	second   time.Time
 	dropped  int
 }
@@ -68,7 +69,7 @@ func (h *Hub) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.gone()
-	// The guard has looked at Origin already, with other rules than this library's.
+	// The guard has already checked Origin, by other rules than this library's.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil {
 		h.known()
@@ -80,7 +81,8 @@ func (h *Hub) connect(w http.ResponseWriter, r *http.Request) {
 	g.serve(r.Context())
 }
 
-// admit counts a connection in that has said nothing yet. There are few of those, and what they may say is small: each could be anybody.
+// admit counts a connection before its hello. Their number and the size of their messages are limited, because anybody
+// may connect.
 func (h *Hub) admit() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +94,7 @@ func (h *Hub) admit() bool {
 	return true
 }
 
-// known: a connection has said hello, or ended before that.
+// known is called when a connection has sent hello, or has ended before that.
 func (h *Hub) known() {
 	h.mu.Lock()
 	h.strangers--
@@ -105,7 +107,7 @@ func (h *Hub) gone() {
 	h.mu.Unlock()
 }
 
-// serve talks to a game until one of both has enough.
+// serve communicates with a game until one side ends the connection.
 func (g *game) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -132,7 +134,7 @@ func (g *game) serve(ctx context.Context) {
 	g.conn.CloseNow()
 }
 
-// badMessage is why a game is refused.
+// badMessage is the reason for refusing a game.
 type badMessage struct{ error }
 
 func bad(format string, args ...any) error { return &badMessage{fmt.Errorf(format, args...)} }
@@ -157,7 +159,7 @@ func understood(kind websocket.MessageType, data []byte) (*fromGame, error) {
 	return m, nil
 }
 
-// first reads the first message, which is held to narrower limits.
+// first reads the first message, which has stricter limits.
 func (g *game) first(ctx context.Context) (*fromGame, error) {
 	defer g.hub.known()
 	in, cancel := context.WithTimeout(ctx, helloWithin)
@@ -172,7 +174,7 @@ func (g *game) first(ctx context.Context) (*fromGame, error) {
 	return understood(kind, data)
 }
 
-// hello takes the first message, and answers it.
+// hello reads the first message, and answers it.
 func (g *game) hello(ctx context.Context) error {
 	m, err := g.first(ctx)
 	if err != nil {
@@ -186,7 +188,7 @@ func (g *game) hello(ctx context.Context) error {
 		return bad("version %d of the protocol is required, this is version %d: take a client of the same Kiln", m.Version, Version)
 	}
 	if m.List {
-		m.Have = nil // it will be told of everything
+		m.Have = nil // everything will be sent
 	}
 	g.name, g.client, g.list, g.have, g.parcels = m.Game, m.Client, m.List, m.Have, m.Parcels
 	w, err := g.hub.enter(g, m)
@@ -196,7 +198,7 @@ func (g *game) hello(ctx context.Context) error {
 	return g.send(ctx, w)
 }
 
-// enter counts a game in.
+// enter adds a game.
 func (h *Hub) enter(g *game, m *fromGame) (welcome, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -230,7 +232,8 @@ func (g *game) leave() {
 	g.hub.wakeAll()
 }
 
-// Hangup ends the connections to all games. They may come back: it is for the end of the server, which does not know of them.
+// Hangup closes the connections to all games, which may connect again. It is for the end of the server, which does not
+// know them.
 func (h *Hub) Hangup() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -239,7 +242,7 @@ func (h *Hub) Hangup() {
 	}
 }
 
-// wake makes the game look for something to say.
+// wake makes the game check for something to send.
 func (g *game) wake() {
 	select {
 	case g.news <- struct{}{}:
@@ -279,7 +282,7 @@ func (g *game) pings(ctx context.Context) {
 	}
 }
 
-// speak tells the game what is different, whenever something is.
+// speak sends changes to the game whenever there are some.
 func (g *game) speak(ctx context.Context) error {
 	for {
 		select {
@@ -301,20 +304,20 @@ func (g *game) speak(ctx context.Context) error {
 	}
 }
 
-// telling is resources to tell of in pages, and what goes with the last of them.
+// telling is a list of resources to send in pages, with the fields of the last page.
 type telling struct {
 	resources []*resource
 	last      changed
 }
 
-// gather takes all that there is to say, messages and tellings, and counts it as said: if it cannot be, the connection ends.
+// gather returns everything that has to be sent, and marks it as sent: if sending fails, the connection ends.
 func (g *game) gather() []any {
 	h := g.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.platform(g.platform)
 	var say []any
-	if g.epoch != h.epoch { // numbers mean something else from now on
+	if g.epoch != h.epoch { // numbers have other meanings from now on
 		g.epoch, g.start, g.loaded, g.isLoaded, g.refused = h.epoch, true, nil, map[uint32]bool{}, map[uint32]string{}
 		say = append(say, welcome{"welcome", Version, h.project, p.name, h.epoch, 0, false, len(p.resources)})
 	}
@@ -331,7 +334,8 @@ func (g *game) gather() []any {
 	return say
 }
 
-// newsOf is what is said of news. What moves the game's seq on comes last: a connection that breaks in between is no loss.
+// newsOf returns the messages for changes. The one that advances the game's seq comes last, so nothing is lost if the
+// connection breaks.
 func (g *game) newsOf(p *platform, n news) (say []any) {
 	for _, id := range n.failed {
 		say = append(say, g.failed(p, id))
@@ -350,7 +354,7 @@ func (g *game) failed(p *platform, id string) failed {
 	return failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure.Messages, Resources: p.idsOf(a)}
 }
 
-// everything is what is said to a game that cannot go on from where it was.
+// everything returns the messages for a game that cannot continue from its last state.
 func (g *game) everything(p *platform) (say []any) {
 	for _, id := range slices.Sorted(maps.Keys(p.assets)) {
 		if p.assets[id].failure != nil {
@@ -380,7 +384,7 @@ func (g *game) tell(ctx context.Context, t telling) error {
 	}
 }
 
-// page puts as many resources into words as belong into one page.
+// page returns the lines of one page, and the rest of the resources.
 func (g *game) page(rs []*resource) (lines []resourceLine, rest []*resource) {
 	h := g.hub
 	h.mu.Lock()
@@ -394,7 +398,7 @@ func (g *game) page(rs []*resource) (lines []resourceLine, rest []*resource) {
 	return lines, rs
 }
 
-// listen takes messages until the connection ends.
+// listen reads messages until the connection ends.
 func (g *game) listen(ctx context.Context) error {
 	for {
 		m, err := g.read(ctx)
@@ -446,7 +450,7 @@ func (g *game) heard(ctx context.Context, m *fromGame) error {
 	return nil
 }
 
-// nowUsed keeps what a game loaded for the first time.
+// nowUsed records what a game loaded for the first time.
 func (h *Hub) nowUsed(g *game, ids []uint32) {
 	p := h.platform(g.platform)
 	var keys []used.Key
@@ -467,7 +471,7 @@ func (h *Hub) nowUsed(g *game, ids []uint32) {
 	h.wakeAll()
 }
 
-// log takes a line of a game, but not more of them than people can read.
+// log records a line of a game, with a limited rate.
 func (g *game) log(m *fromGame) {
 	now := time.Now()
 	if now.Sub(g.second) >= time.Second {
@@ -488,7 +492,7 @@ func (g *game) log(m *fromGame) {
 	g.hub.wakeAll()
 }
 
-// limited cuts a text that is too long, and makes it valid UTF-8.
+// limited shortens a text that is too long, and makes it valid UTF-8.
 func limited(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]

@@ -9,24 +9,25 @@ import (
 	"strings"
 )
 
-// Guard decides who may ask at all: it looks at Host, at Origin and at the token, before anything else looks at a request.
-// docs/formats/live.md, "Who may", says what it lets pass and why.
+// Guard decides who may send requests: it checks Host, Origin and the token before anything else reads a request.
+// docs/formats/live.md, "Who may", describes the rules and their reasons.
 type Guard struct {
-	Token   string   // wanted with every request; "": the listener is on a loopback address and none is needed
-	Hosts   []string // what may stand in Host besides loopback addresses: names and addresses without a port
-	Origins []string // of pages that may connect besides loopback origins, "https://game.example"
+	Token   string   // required with every request; "": the listener is on a loopback address and needs none
+	Hosts   []string // allowed in Host besides loopback addresses: names and addresses without a port
+	Origins []string // origins of pages that may connect besides loopback ones, "https://game.example"
 }
 
-// Access is which pages may ask.
+// Access is which pages may send a request.
 type Access int
 
 const (
-	Own   Access = iota // pages that this server served, for what changes something or shows the project
-	Games               // pages of any loopback origin too, for games that are served elsewhere
+	Own   Access = iota // pages of this server, for requests that change something or show the project
+	Games               // also pages of any loopback origin, for games that another server serves
 )
 
-// tokenCookie is the name of what keeps the token of a browser whose first request had it in its address. Browsers have one jar for all
-// ports of a host, so the port as they know it is part of the name: else two servers would take each other's place in it.
+// tokenCookie is the name of the cookie that keeps the token of a browser whose first request had it in its address.
+// Browsers share cookies between all ports of a host, so the port, as the browser sees it, is part of the name:
+// otherwise two servers would overwrite each other's cookie.
 func tokenCookie(host string) string {
 	_, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -35,7 +36,7 @@ func tokenCookie(host string) string {
 	return "kiln-token-" + port
 }
 
-// Wrap gives a handler that lets only those pass who may.
+// Wrap returns a handler that answers only allowed requests.
 func (g *Guard) Wrap(access Access, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.hostAllowed(r) {
@@ -75,8 +76,9 @@ func allow(w http.ResponseWriter, origin string) {
 	h.Set("Access-Control-Expose-Headers", "ETag, Content-Range, Content-Length")
 }
 
-// hostAllowed tells whether a Host header names this server as it may be named: that is also the address at which the request reached it. A
-// page whose name was pointed at this machine comes with that name, and never with an address in numbers.
+// hostAllowed reports whether a Host header is a permitted name of this server; the address at which the request
+// arrived is permitted too. If a name was made to point to this machine, a page sends that name, and never a numeric
+// address.
 func (g *Guard) hostAllowed(r *http.Request) bool {
 	name := bare(r.Host)
 	if loopback(name) || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
@@ -90,7 +92,7 @@ func (g *Guard) hostAllowed(r *http.Request) bool {
 func (g *Guard) originAllowed(access Access, origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {
-		return false // "null" among them: files, and frames in a sandbox
+		return false // includes "null": files, and frames in a sandbox
 	}
 	if strings.EqualFold(u.Host, host) {
 		return true
@@ -98,8 +100,8 @@ func (g *Guard) originAllowed(access Access, origin, host string) bool {
 	return access == Games && (loopback(u.Hostname()) || slices.Contains(g.Origins, strings.TrimSuffix(origin, "/")))
 }
 
-// crossSite tells whether a browser says that a page from elsewhere asks for what changes something; old browsers do not say it, and
-// are judged by Origin, which they send with every POST.
+// crossSite reports whether the browser says that a page of another site sends a request that changes something. Old
+// browsers do not say it, and are checked by Origin, which they send with every POST.
 func (g *Guard) crossSite(access Access, r *http.Request) bool {
 	if access != Own || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false
@@ -112,7 +114,8 @@ func (g *Guard) right(given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(g.Token)) == 1
 }
 
-// tokenInAddress tells whether somebody looks at a page with the token in its address, and gives the address without it.
+// tokenInAddress reports whether a browser opens a page with the token in its address, and returns the address without
+// it.
 func (g *Guard) tokenInAddress(access Access, r *http.Request) (clean string, ok bool) {
 	if g.Token == "" || access != Own || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false
@@ -122,15 +125,16 @@ func (g *Guard) tokenInAddress(access Access, r *http.Request) (clean string, ok
 		return "", false
 	}
 	query.Del("token")
-	clean = "/" + strings.TrimLeft(r.URL.EscapedPath(), "/") // two slashes would be another host
+	clean = "/" + strings.TrimLeft(r.URL.EscapedPath(), "/") // two slashes would mean another host
 	if rest := query.Encode(); rest != "" {
 		clean += "?" + rest
 	}
 	return clean, true
 }
 
-// remember has a browser keep the token, and go on at an address that has none: so it gets into no history, bookmark or Referer. The cookie
-// comes along when a link elsewhere leads here (Lax): what it reads is shown to the people, and it changes nothing.
+// remember stores the token in the browser and redirects to the address without it, so that the token is in no history,
+// bookmark or Referer. The cookie is also sent when a link on another site leads here (Lax): such a request only reads,
+// and only the user sees the answer.
 func (g *Guard) remember(w http.ResponseWriter, r *http.Request, clean string) {
 	http.SetCookie(w, &http.Cookie{Name: tokenCookie(r.Host), Value: g.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -138,7 +142,7 @@ func (g *Guard) remember(w http.ResponseWriter, r *http.Request, clean string) {
 	http.Redirect(w, r, clean, http.StatusSeeOther)
 }
 
-// tokenGiven looks for the token where it may be: a header, the address (games in browsers cannot set headers), a cookie.
+// tokenGiven looks for the token in a header, the address (games in browsers cannot set headers), or a cookie.
 func (g *Guard) tokenGiven(r *http.Request) bool {
 	if g.Token == "" {
 		return true
@@ -160,7 +164,7 @@ func bare(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// loopback tells whether a name always means this machine.
+// loopback reports whether a name always means this machine.
 func loopback(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true
@@ -169,5 +173,6 @@ func loopback(name string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// Loopback tells whether an address to listen on, as "127.0.0.1:7171", is reached from this machine alone. One without a host is not.
+// Loopback reports whether an address to listen on, such as "127.0.0.1:7171", can only be reached from this machine.
+// One without a host can be reached from others.
 func Loopback(address string) bool { return loopback(bare(address)) }

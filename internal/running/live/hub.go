@@ -13,21 +13,21 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
-// Hub knows the content of all platforms, and the games that are connected. All methods may be called by many goroutines at once.
+// Hub has the content of all platforms and the connected games. Its methods may be called by several goroutines.
 type Hub struct {
 	project string
 	content Content
 	used    *used.Log
 
-	mu        sync.Mutex // guards all below, and what games have beyond their connection
+	mu        sync.Mutex // guards all fields below, and some fields of games
 	epoch     string
 	platforms []*platform // in the order of the project file
 	numbers   *numbers
 	file      *ids.File
-	whole     bool // there was a whole Update
+	whole     bool // there was an Update with Whole
 	games     map[*game]bool
-	strangers int // connections that have not said hello
-	open      int // all connections
+	strangers int // number of connections before their hello
+	open      int // number of all connections
 	lastGame  int
 	saved     []savedAt
 	latencies []Latency
@@ -35,23 +35,23 @@ type Hub struct {
 	watchers  map[chan struct{}]bool
 }
 
-// savedAt is when the files were saved from which a change of a platform came.
+// savedAt is when the files were saved that caused a change of a platform.
 type savedAt struct {
 	platform string
 	seq      uint64
 	at       time.Time
 }
 
-// Latency is how long it took from a saved file to the game that had swapped what came of it.
+// Latency is the time from a saved file until the game had swapped the result.
 type Latency struct {
-	Game     int // its number
+	Game     int // number of the game
 	Platform string
 	Took     time.Duration
-	At       time.Time // of the swap
-	Swapped  int       // resources
+	At       time.Time // time of the swap
+	Swapped  int       // number of resources
 }
 
-// Line is what a game logged, or what is noted about it.
+// Line is a line that a game logged, or a note about a game.
 type Line struct {
 	At    time.Time
 	Game  int
@@ -64,16 +64,16 @@ const (
 	keptLatencies = 200
 )
 
-// Options are what a hub is made of.
+// Options are the parameters of a hub.
 type Options struct {
-	Project   string   // its name
-	Platforms []string // the first one is that of games that name none
+	Project   string   // name of the project
+	Platforms []string // the first is for games that name none
 	Content   Content
 	IDs       *ids.File // kiln.ids; nil: there is none
-	Used      *used.Log // where to keep what games loaded; nil: nowhere
+	Used      *used.Log // stores what games loaded; may be nil
 }
 
-// NewHub makes a hub without content: hand in all of it with a whole Update a platform.
+// NewHub makes a hub without content. Call Update with Whole for each platform.
 func NewHub(o Options) *Hub {
 	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
 	if h.file == nil {
@@ -85,7 +85,7 @@ func NewHub(o Options) *Hub {
 	return h
 }
 
-// platform finds one by name; "" is the first. The caller holds the lock.
+// platform returns a platform by name; "" is the first. The caller holds the lock.
 func (h *Hub) platform(name string) *platform {
 	for _, p := range h.platforms {
 		if p.name == name || name == "" {
@@ -95,7 +95,7 @@ func (h *Hub) platform(name string) *platform {
 	return nil
 }
 
-// Update takes in what is different on some platforms, by name. Games are told in their own time.
+// Update applies changes of some platforms, by name. Games receive them when they can.
 func (h *Hub) Update(updates map[string]*Update) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,7 +103,7 @@ func (h *Hub) Update(updates map[string]*Update) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
-		if name != "" && h.platform(name) == nil { // kiln.toml has one more
+		if name != "" && h.platform(name) == nil { // kiln.toml has a new platform
 			h.platforms = append(h.platforms, newPlatform(name))
 		}
 	}
@@ -129,7 +129,7 @@ func (h *Hub) Has(platform string, k Key) bool {
 	return p != nil && p.resources[k] != nil
 }
 
-// number gives each resource of the updates its number.
+// number assigns a number to each resource of the updates.
 func (h *Hub) number(updates map[string]*Update) error {
 	var names []ids.Name
 	for _, u := range updates {
@@ -149,8 +149,8 @@ func (h *Hub) number(updates map[string]*Update) error {
 	return err
 }
 
-// SetIDs hands in a kiln.ids that may be another one than before. If it contradicts the numbers that games know, all resources
-// are numbered anew, and games told from the beginning.
+// SetIDs sets a kiln.ids that may have changed. If it contradicts the numbers that games have, all resources get new
+// numbers, and games receive everything again.
 func (h *Hub) SetIDs(f *ids.File) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,7 +179,7 @@ func (h *Hub) SetIDs(f *ids.File) error {
 	return nil
 }
 
-// wakeAll has games look for news. The caller holds the lock.
+// wakeAll makes games check for changes. The caller holds the lock.
 func (h *Hub) wakeAll() {
 	for g := range h.games {
 		g.wake()
@@ -192,8 +192,8 @@ func (h *Hub) wakeAll() {
 	}
 }
 
-// Watch gives a channel that gets a value when something about games or content is different; several changes may be one value. Call stop
-// at the end.
+// Watch returns a channel that receives a value when games or content have changed; several changes may be one value.
+// Call stop at the end.
 func (h *Hub) Watch() (news <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	h.mu.Lock()
@@ -209,20 +209,20 @@ func (h *Hub) Watch() (news <-chan struct{}, stop func()) {
 // Game is a connected game.
 type Game struct {
 	Number   int
-	Name     string // as it calls itself
-	Client   string // the library and its version
+	Name     string // the name that it reported
+	Client   string // library and version
 	Platform string
 	Address  string
 	Since    time.Time
 	Parcels  []string
-	Behind   uint64     // changes that it was not told of yet
-	Applied  uint64     // seq that is in the game
-	Loaded   []Resource // what it really loaded, in that order
-	Refused  []Refusal  // of which it kept an older one
-	Swapped  time.Time  // when it last took a change; zero: never
+	Behind   uint64     // number of changes that were not sent to it yet
+	Applied  uint64     // seq of the content in the game
+	Loaded   []Resource // what it really loaded, in order
+	Refused  []Refusal  // resources of which it kept an older version
+	Swapped  time.Time  // time of its last swap; zero: never
 }
 
-// Resource names one for people.
+// Resource identifies a resource for display.
 type Resource struct {
 	ID    uint32
 	Asset string
@@ -231,13 +231,13 @@ type Resource struct {
 	Size  int64
 }
 
-// Refusal is a resource that a game did not take.
+// Refusal is a resource that a game refused.
 type Refusal struct {
 	Resource
 	Reason string
 }
 
-// Games lists the games that are connected, by number.
+// Games lists the connected games, by number.
 func (h *Hub) Games() []Game {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -267,21 +267,21 @@ func (p *platform) describe(id uint32) Resource {
 	return Resource{id, r.Asset, r.name(), r.Kind, r.Size}
 }
 
-// Lines gives what games logged lately, the oldest first.
+// Lines returns recent log lines, the oldest first.
 func (h *Hub) Lines() []Line {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.lines)
 }
 
-// Latencies gives what was measured lately, the oldest first.
+// Latencies returns recent measurements, the oldest first.
 func (h *Hub) Latencies() []Latency {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.latencies)
 }
 
-// Reload tells a game to load resources again, or all that it has. It is an error if no such game is connected.
+// Reload makes a game load some resources again, or all. It returns an error if no such game is connected.
 func (h *Hub) Reload(number int, resources ...uint32) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,7 +294,7 @@ func (h *Hub) Reload(number int, resources ...uint32) error {
 	return fmt.Errorf("game %d is not connected", number)
 }
 
-// ReloadAsset tells a game to load all resources of an asset again.
+// ReloadAsset makes a game load all resources of an asset again.
 func (h *Hub) ReloadAsset(number int, asset string) error {
 	h.mu.Lock()
 	var ids []uint32
@@ -310,7 +310,7 @@ func (h *Hub) ReloadAsset(number int, asset string) error {
 	return h.Reload(number, ids...)
 }
 
-// note keeps a line. The caller holds the lock.
+// note adds a line. The caller holds the lock.
 func (h *Hub) note(g *game, level, text string) {
 	h.lines = append(h.lines, Line{time.Now(), g.number, level, text})
 	if len(h.lines) > keptLines*5/4 {
@@ -318,7 +318,8 @@ func (h *Hub) note(g *game, level, text string) {
 	}
 }
 
-// applied notes that a game has swapped all up to seq, and how long that took. What it loaded again by hand has no seq.
+// applied records that a game has swapped everything up to seq, and how long that took. Resources that were sent again
+// by hand have no seq.
 func (h *Hub) applied(g *game, seq uint64, swapped int) {
 	if swapped > 0 {
 		g.swapped = time.Now()
@@ -329,12 +330,12 @@ func (h *Hub) applied(g *game, seq uint64, swapped int) {
 		if s.platform == g.platform && s.seq > from && s.seq <= seq {
 			h.latencies = append(h.latencies, Latency{g.number, s.platform, time.Since(s.at), time.Now(), swapped})
 			h.latencies = h.latencies[max(0, len(h.latencies)-keptLatencies):]
-			return // of several that came at once the first was waited for longest
+			return // of several changes at once, the first one waited longest
 		}
 	}
 }
 
-// want has the asset built that a game asked for, and gives the ids of its resources, or why there are none.
+// want has the asset built that a game asked for, and returns the ids of its resources, or an error.
 func (h *Hub) want(ctx context.Context, g *game, m *fromGame) reply {
 	answer := reply{Type: "reply", Request: m.Request}
 	name := h.assetOf(g, m)
@@ -360,7 +361,7 @@ func (h *Hub) want(ctx context.Context, g *game, m *fromGame) reply {
 	return answer
 }
 
-// numbered is the asset of the resource that has a number in kiln.ids; "" if there is none. The caller holds the lock.
+// numbered returns the asset of the resource with a number in kiln.ids, or "". The caller holds the lock.
 func (h *Hub) numbered(id uint32) string {
 	for i := range h.file.Entries {
 		if e := &h.file.Entries[i]; e.ID == id {
@@ -370,7 +371,7 @@ func (h *Hub) numbered(id uint32) string {
 	return ""
 }
 
-// assetOf finds the asset that a request means.
+// assetOf returns the asset that a request means.
 func (h *Hub) assetOf(g *game, m *fromGame) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -380,7 +381,7 @@ func (h *Hub) assetOf(g *game, m *fromGame) string {
 	case m.Asset != "":
 		return m.Asset
 	case m.ID != nil:
-		if r = p.byID[*m.ID]; r == nil { // not built yet, maybe
+		if r = p.byID[*m.ID]; r == nil { // perhaps it is not built yet
 			return h.numbered(*m.ID)
 		}
 	case m.UUID != "":

@@ -1,12 +1,13 @@
-// Package live serves running games with content as it is built: what changed goes out over a WebSocket, contents over HTTP by their
-// hash. docs/formats/live.md is the protocol, package kilnrt/live a client of it.
+// Package live serves content to running games while it is built: changes go out over a WebSocket, contents over HTTP
+// by their hash. docs/formats/live.md is the protocol, package kilnrt/live a client.
 //
 // The rules of the package:
 //
-//   - A game never holds a build. For each one a number is kept, how far it has been told; when it can take something it gets all that came
-//     after, as it is by then.
-//   - Nothing that a game or a web page says is trusted: every number has a limit, and who asks is looked at before what is asked.
-//   - It knows no project: whoever builds hands in what became different (Update), and answers two questions (Content).
+//   - A game never blocks a build. The hub keeps a number for each game, the last change that was sent. When the game
+//     can receive something, it gets all later changes in their current state.
+//   - Nothing that a game or a web page sends is trusted: every number has a limit, and access is checked before the
+//     request.
+//   - It knows no project: its caller passes changes (Update) and answers two questions (Content).
 package live
 
 import (
@@ -21,17 +22,17 @@ import (
 // Version of the protocol.
 const Version = 1
 
-// Content is what a hub asks of whoever builds.
+// Content answers a hub's questions about the project.
 type Content interface {
-	// Open opens a blob. That there is none (any more) is fs.ErrNotExist.
+	// Open opens a blob, or returns fs.ErrNotExist.
 	Open(hash digest.Hash) (io.ReadSeekCloser, error)
 
-	// Want has an asset built before all else, and returns when what came of it has been handed to Hub.Update, a failure too. The
-	// error is for what keeps it from being built at all, in words for people.
+	// Want has an asset built before everything else, and returns when the result, which may be a failure, was passed
+	// to Hub.Update. It returns an error, for display, if the asset cannot be built at all.
 	Want(ctx context.Context, platform, asset string) error
 }
 
-// Key is a resource's identity for good.
+// Key identifies a resource permanently.
 type Key struct {
 	UUID string // of the asset, in lower case
 	Sub  uint32 // of the product within it
@@ -43,40 +44,42 @@ type Ref struct {
 	Required bool
 }
 
-// Product is one product of an asset on a platform. Refs are in load order, as the processor gave them.
+// Product is one product of an asset on a platform. Refs are in load order, as the processor returned
+// them.
 type Product struct {
 	Key
-	Asset string // its id
+	Asset string // id of the asset
 	Name  string // of the product; "" is the main one
-	Kind  string // its type, as "texture"
+	Kind  string // its type, for example "texture"
 	Hash  digest.Hash
 	Size  int64 // bytes
 	Refs  []Ref
 }
 
-// Failure is an asset that fails. Messages may be none: all is said of one that it needs.
+// Failure is a failed asset. Messages may be empty if the messages are those of an asset that it
+// needs.
 type Failure struct {
 	Asset    string
 	Messages diag.List
 }
 
-// Update is what became different on a platform.
+// Update is the changes of a platform.
 type Update struct {
-	Products []Product // that are new or other than they were
-	Gone     []Key     // products that are no more
-	Failed   []Failure // assets that fail, and did not, or in another way
-	Mended   []string  // assets that fail no longer
-	Whole    bool      // Products and Failed are all there are
-	Saved    time.Time // when the first file was saved that this comes from; zero: unknown. For measuring only.
+	Products []Product // new or changed
+	Gone     []Key     // removed products
+	Failed   []Failure // assets that failed, and did not fail in this way before
+	Mended   []string  // assets that no longer fail
+	Whole    bool      // Products and Failed are complete lists
+	Saved    time.Time // when the first of the changed files was saved; zero: unknown. Only for measurements
 }
 
-// resource is a product with a number; it is not changed once it is made.
+// resource is a product with a number. It is immutable.
 type resource struct {
 	Product
 	id uint32
 }
 
-// name is what a game finds it by.
+// name is the name by which games find it.
 func (r *resource) name() string {
 	if r.Name == "" {
 		return r.Asset

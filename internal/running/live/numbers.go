@@ -8,15 +8,16 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// numbers gives resources their numbers: those of kiln.ids, and for what is not in it those that Kiln would give it. A number is not
-// given twice in its time, so that a game which was away never takes one resource for another.
+// numbers assigns numbers to resources: those in kiln.ids, and for others those that Kiln would assign. A number is
+// never used for two resources, so a game that reconnects cannot mistake one for another.
 type numbers struct {
 	of   map[Key]uint32
 	used map[uint32]bool
-	next uint32 // all below are used
+	next uint32 // all lower numbers are used
 }
 
-// newNumbers numbers resources by what a kiln.ids says. Whole tells that these are all there are: the numbers of others in it are free.
+// newNumbers numbers resources by a kiln.ids. With whole, these are all resources: the numbers of others in the file
+// are free.
 func newNumbers(f *ids.File, names []ids.Name, whole bool) (*numbers, error) {
 	f, _, err := ids.Assign(f, names, func(string) bool { return !whole })
 	if err != nil {
@@ -30,7 +31,7 @@ func newNumbers(f *ids.File, names []ids.Name, whole bool) (*numbers, error) {
 	return n, nil
 }
 
-// add numbers resources that may be new, in the order of their names.
+// add numbers new resources, in the order of their names.
 func (n *numbers) add(names []ids.Name) {
 	slices.SortFunc(names, func(a, b ids.Name) int {
 		return cmp.Or(cmp.Compare(a.Asset, b.Asset), cmp.Compare(a.Product, b.Product))
@@ -47,7 +48,7 @@ func (n *numbers) add(names []ids.Name) {
 	}
 }
 
-// agrees tells whether a kiln.ids says nothing else about the resources that are numbered, nor gives their numbers to others.
+// agrees reports whether a kiln.ids has the same numbers for the numbered resources, and does not use them for others.
 func (n *numbers) agrees(f *ids.File) bool {
 	for _, e := range f.Entries {
 		id, known := n.of[keyOf(e.Name)]

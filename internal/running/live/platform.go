@@ -9,10 +9,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// history is how many changes a platform remembers. 65,536 of 64 bytes are 4 MiB: an hour of a watcher that builds 18 resources a second.
+// history is how many changes a platform remembers. 65,536 of 64 bytes are 4 MiB: one hour of 18 built resources a
+// second.
 const history = 1 << 16
 
-// platform is the content of one platform, and what changed lately.
+// platform is the content of one platform, with recent changes.
 type platform struct {
 	name      string
 	seq       uint64 // of the last change
@@ -20,21 +21,21 @@ type platform struct {
 	resources map[Key]*resource
 	byID      map[uint32]*resource
 	byName    map[string]*resource
-	needers   map[Key]map[Key]bool // who needs it, required or not; also of resources that do not exist
+	needers   map[Key]map[Key]bool // the resources that need it, required or not; also for resources that do not exist
 	log       []change             // by seq
-	forgotten uint64               // changes up to this one are no longer in the log
+	forgotten uint64               // changes up to this seq are no longer in the log
 }
 
-// asset is one that has resources, or fails.
+// asset is an asset that has resources or fails.
 type asset struct {
 	keys    []Key
-	failure *Failure // nil: it does not fail
+	failure *Failure // nil: it did not fail
 }
 
-// change says that something about a resource is different since seq, or about whether an asset fails.
+// change records that a resource, or the failure of an asset, changed at seq.
 type change struct {
 	seq   uint64
-	key   Key // UUID "": it is about the asset
+	key   Key // UUID "": the change is of the asset
 	id    uint32
 	asset string
 }
@@ -44,7 +45,7 @@ func newPlatform(name string) *platform {
 		byName: map[string]*resource{}, needers: map[Key]map[Key]bool{}}
 }
 
-// update takes in what is different, and tells whether anything was. Each product in it has a number.
+// update applies changes, and reports whether there were any. Each of its products has a number.
 func (p *platform) update(u *Update, n *numbers) bool {
 	p.seq++
 	before := len(p.log)
@@ -73,14 +74,14 @@ func (p *platform) update(u *Update, n *numbers) bool {
 		p.seq--
 		return false
 	}
-	if extra := len(p.log) - history; extra > history/4 { // not at each change: it moves the rest
+	if extra := len(p.log) - history; extra > history/4 { // not at each change, because it moves the rest
 		p.forgotten = p.log[extra-1].seq
 		p.log = append([]change(nil), p.log[extra:]...)
 	}
 	return true
 }
 
-// missing is what a whole update does not have.
+// missing returns what is not in a whole update.
 func (p *platform) missing(u *Update) (gone []Key, mended []string) {
 	here, fails := make(map[Key]bool, len(u.Products)), map[string]bool{}
 	for i := range u.Products {
@@ -102,7 +103,7 @@ func (p *platform) missing(u *Update) (gone []Key, mended []string) {
 	return gone, mended
 }
 
-// fail says why an asset fails, or with nil that it does not.
+// fail sets why an asset fails; nil: it does not fail.
 func (p *platform) fail(id string, f *Failure) {
 	a := p.asset(id)
 	if (f == nil) != (a.failure == nil) || f != nil && !slices.EqualFunc(f.Messages, a.failure.Messages, sameMessage) {
@@ -112,7 +113,7 @@ func (p *platform) fail(id string, f *Failure) {
 	p.drop(id)
 }
 
-// asset is the record of one, which is made if need be.
+// asset returns the record of an asset, and creates it if necessary.
 func (p *platform) asset(id string) *asset {
 	a := p.assets[id]
 	if a == nil {
@@ -122,7 +123,7 @@ func (p *platform) asset(id string) *asset {
 	return a
 }
 
-// drop drops the record of an asset that there is nothing to say of any more.
+// drop deletes the record of an asset without resources and failure.
 func (p *platform) drop(id string) {
 	if a := p.assets[id]; a != nil && a.failure == nil && len(a.keys) == 0 {
 		delete(p.assets, id)
@@ -137,7 +138,7 @@ func sameMessage(a, b *diag.Message) bool {
 	return a.Code == b.Code && a.Pos == b.Pos && a.Text == b.Text && a.Severity == b.Severity
 }
 
-// put puts a resource in place of the one with its key, if there is one.
+// put adds a resource, or replaces the one with its key.
 func (p *platform) put(r *resource) {
 	old := p.resources[r.Key]
 	if old != nil {
@@ -154,7 +155,7 @@ func (p *platform) put(r *resource) {
 	}
 	p.note(r)
 	if old == nil {
-		for k := range p.needers[r.Key] { // they name its number from now on
+		for k := range p.needers[r.Key] { // they must be sent with the new number
 			if waiting := p.resources[k]; waiting != nil {
 				p.note(waiting)
 			}
@@ -167,7 +168,7 @@ func (p *platform) remove(r *resource) {
 	p.note(r)
 }
 
-// forget takes a resource out of all indexes.
+// forget removes a resource from all indexes.
 func (p *platform) forget(r *resource) {
 	a := p.asset(r.Asset)
 	a.keys = slices.DeleteFunc(a.keys, func(k Key) bool { return k == r.Key })
@@ -188,17 +189,18 @@ func (p *platform) note(r *resource) {
 	p.log = append(p.log, change{seq: p.seq, key: r.Key, id: r.id, asset: r.Asset})
 }
 
-// news is what is different since some moment.
+// news is the changes since some seq.
 type news struct {
 	seq     uint64
 	changed []*resource // in load order
 	removed []uint32
-	order   []uint32 // all of changed, and all that needs one of them or one that was removed, in load order
-	failed  []string // assets that fail, differently than before
+	order   []uint32 // all of changed, and everything that needs one of them or a removed one, in load order
+	failed  []string // assets whose failure changed
 	mended  []string
 }
 
-// since is what is different after seq, once for each thing; ok is false if so much is no longer known.
+// since returns the changes after seq, each thing once; ok is false if the log does not reach back that
+// far.
 func (p *platform) since(seq uint64) (n news, ok bool) {
 	if seq < p.forgotten || seq > p.seq {
 		return n, false
@@ -222,7 +224,7 @@ func (p *platform) since(seq uint64) (n news, ok bool) {
 	return n, true
 }
 
-// tell is what is to be said about resources, given by key with their numbers.
+// tell returns the news about resources, given by key with their numbers.
 func (p *platform) tell(touched map[Key]uint32) news {
 	n := news{seq: p.seq}
 	all := map[Key]bool{}
@@ -254,8 +256,8 @@ func (p *platform) tell(touched map[Key]uint32) news {
 	return n
 }
 
-// loadOrder is the resources of a set, by ascending number but for this: each comes after those that it requires, directly or by way of
-// others. Where these go round in a circle, it is cut somewhere.
+// loadOrder returns the resources of a set in the order of their numbers, except that each comes after those that it
+// requires, directly or indirectly. A cycle is broken at some place.
 func (p *platform) loadOrder(set map[Key]bool) []*resource {
 	roots := make([]*resource, 0, len(set))
 	for k := range set {
@@ -287,7 +289,7 @@ func (p *platform) loadOrder(set map[Key]bool) []*resource {
 	return out
 }
 
-// everything is all resources in load order.
+// everything returns all resources in load order.
 func (p *platform) everything() []*resource {
 	set := make(map[Key]bool, len(p.resources))
 	for k := range p.resources {
@@ -296,7 +298,7 @@ func (p *platform) everything() []*resource {
 	return p.loadOrder(set)
 }
 
-// renumbered is the same content with other numbers, and without a history.
+// renumbered returns the same content with other numbers, and without history.
 func (p *platform) renumbered(n *numbers) *platform {
 	q := newPlatform(p.name)
 	q.seq = p.seq + 1
@@ -313,7 +315,7 @@ func (p *platform) renumbered(n *numbers) *platform {
 	return q
 }
 
-// idsOf are the numbers of an asset's resources, ascending.
+// idsOf returns the numbers of an asset's resources, ascending.
 func (p *platform) idsOf(a *asset) []uint32 {
 	var all []uint32
 	for _, k := range a.keys {
@@ -323,7 +325,7 @@ func (p *platform) idsOf(a *asset) []uint32 {
 	return all
 }
 
-// words says a failure in one line.
+// words describes a failure in one line.
 func (f *Failure) words() string {
 	if len(f.Messages) == 0 {
 		return f.Asset + " needs an asset that failed"

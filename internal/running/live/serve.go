@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// Path is below which a Handler answers.
+// Path is the prefix of the paths that a Handler answers.
 const Path = "/live/"
 
 // Handler answers games: /live/v1 and /live/v1/blob/HASH. Wrap it in a Guard, with access Games.
@@ -21,7 +21,7 @@ func (h *Hub) Handler() http.Handler {
 	return mux
 }
 
-// blob serves content by its hash. It is the same for good, so who has it need not ask again.
+// blob serves content by its hash. It never changes, so clients may cache it.
 func (h *Hub) blob(w http.ResponseWriter, r *http.Request) {
 	hash, err := digest.Parse(r.PathValue("hash"))
 	if err != nil {
@@ -52,7 +52,7 @@ func assetPart(name string) string {
 	return id
 }
 
-// differs is what is to be said to a game that has just these resources: which are other ones now, and which are gone.
+// differs returns the news for a game that has exactly these resources: which have changed, and which were removed.
 func (p *platform) differs(has []have) news {
 	touched := map[Key]uint32{}
 	for _, x := range has {

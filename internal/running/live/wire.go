@@ -11,8 +11,8 @@ import (
 const (
 	maxMessage  = 16 << 20
 	maxHello    = 1 << 20 // bytes of the first message
-	maxHave     = 1 << 14 // entries of it
-	maxNew      = 16      // connections that have not said hello
+	maxHave     = 1 << 14 // maximum number of entries in it
+	maxNew      = 16      // connections before their hello
 	maxEntries  = 1 << 20
 	maxParcels  = 1024
 	maxName     = 256
@@ -25,7 +25,7 @@ const (
 	pageBytes     = 256 << 10
 )
 
-// Messages from games; one struct for all, since they come one way and are told apart by their type.
+// Messages from games: one struct for all types.
 type fromGame struct {
 	Type string `json:"type"`
 
@@ -35,7 +35,7 @@ type fromGame struct {
 	Client   string   `json:"client"`
 	Platform string   `json:"platform"`
 	Epoch    string   `json:"epoch"`
-	Seq      uint64   `json:"seq"` // applied, too
+	Seq      uint64   `json:"seq"` // also in applied
 	List     bool     `json:"list"`
 	Parcels  []string `json:"parcels"`
 	Have     []have   `json:"have"`
@@ -57,7 +57,7 @@ type fromGame struct {
 	Text  string   `json:"text"`
 }
 
-// have is what a game has of a resource, or refused to have.
+// have is a resource that a game has, or refused.
 type have struct {
 	UUID   string `json:"uuid"`
 	Sub    uint32 `json:"sub"`
@@ -66,7 +66,7 @@ type have struct {
 	Reason string `json:"reason"`
 }
 
-// parse reads a message and holds it to the limits.
+// parse decodes a message and checks the limits.
 func parse(data []byte) (*fromGame, error) {
 	var m fromGame
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -99,7 +99,7 @@ type (
 		Resources int    `json:"resources"`
 	}
 
-	// changed is the page of a list, too.
+	// changed is also a page of a list.
 	changed struct {
 		Type      string         `json:"type"`
 		Seq       uint64         `json:"seq"`
@@ -154,10 +154,11 @@ type (
 	}
 )
 
-// missingID stands for a resource that is needed and does not exist: no resource has this number (kilnrt's are below it).
+// missingID stands for a needed resource that does not exist: no resource has this number (numbers in kilnrt are below
+// it).
 const missingID = 1<<32 - 1
 
-// line is a resource as games are told of it; what it needs goes by number.
+// line is the description of a resource for games; what it needs is given by number.
 func (r *resource) line(p *platform) resourceLine {
 	l := resourceLine{ID: r.id, UUID: r.UUID, Sub: r.Sub, Name: r.name(), Asset: r.Asset, Kind: r.Kind, Hash: r.Hash.String(), Size: r.Size}
 	for _, ref := range r.Refs {
@@ -174,7 +175,7 @@ func (r *resource) line(p *platform) resourceLine {
 	return l
 }
 
-// bytes is about how long it is in a message.
+// bytes is its approximate length in a message.
 func (l *resourceLine) bytes() int {
 	return 220 + len(l.Name) + len(l.Asset) + len(l.Kind) + 11*(len(l.Needs)+len(l.Uses))
 }

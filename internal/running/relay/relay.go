@@ -1,18 +1,21 @@
-// Package relay hands a command to the kiln that watches a project, which has everything at hand, and brings back what it says.
+// Package relay sends a command to the kiln that watches the project, which has the project in memory, and returns its
+// output.
 //
-// The watcher listens on a socket in the project's state folder that only its user can open; where a socket's path would be too long, on a
-// port of this machine whose number, with a secret, is in a file there. Both sides speak JSON, an object a line:
+// The watcher listens on a socket in the project's state folder that only its user can open. If a socket's path would
+// be too long, it listens on a port of this machine, and a file there contains the port and a secret. Both sides send
+// JSON, an object a line:
 //
-//	watcher: Hello             who it is; a client that is another kiln, or sees another environment, goes away
-//	client:  Call              the command line, and what it is shown on
-//	watcher: frame, frame...   output as it comes; the last has the exit code
-//	client:  {"cancel":true}   the user has had enough; so says the end of the connection
+//	watcher: Hello             which program it is; a client that is another program, or has other variables, disconnects
+//	client:  Call              the command line, and properties of the terminal
+//	watcher: frame, frame...   output; the last frame has the exit code
+//	client:  {"cancel":true}   the user cancels; closing the connection means the same
 //
 // Rules:
 //
-//   - Whatever goes wrong before the first output, the client does by itself what it was asked for.
-//   - A client that does not read holds the watcher for patience at most.
-//   - The state folder may be removed at any time. The watcher looks now and then whether it is still found, and listens anew if not.
+//   - If anything fails before the first output, the client runs the command itself.
+//   - A client that does not read blocks the watcher for patience at most.
+//   - The state folder may be deleted at any time. The watcher checks regularly whether clients can find it, and
+//     listens again if not.
 package relay
 
 import (
@@ -33,31 +36,31 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Hello is what the watcher says of itself.
+// Hello describes the watcher.
 type Hello struct {
-	Kiln      string            `json:"kiln"`                // which program it is, exactly
-	Variables map[string]string `json:"variables,omitempty"` // hashes of the environment variables that matter in the project, as it sees them
+	Kiln      string            `json:"kiln"`                // identifies the exact program
+	Variables map[string]string `json:"variables,omitempty"` // hashes of the project's relevant environment variables in its process
 	Busy      bool              `json:"busy,omitempty"`      // a build is under way
 }
 
 // Call is a command.
 type Call struct {
 	Token  string            `json:"token,omitempty"` // the secret of a port
-	Args   []string          `json:"args"`            // without the program's name
+	Args   []string          `json:"args"`            // without the program name
 	Dir    string            `json:"dir"`             // the working folder
-	Env    map[string]string `json:"env,omitempty"`   // variables that say how to print
+	Env    map[string]string `json:"env,omitempty"`   // variables that affect the output
 	Out    Screen            `json:"out"`
 	Errors Screen            `json:"errors"`
 }
 
-// Screen is what a stream is shown on.
+// Screen describes where a stream is displayed.
 type Screen struct {
 	Terminal bool `json:"terminal,omitempty"`
 	Columns  int  `json:"columns,omitempty"`
 	Rows     int  `json:"rows,omitempty"`
 }
 
-// frame is what the watcher answers.
+// frame is an answer of the watcher.
 type frame struct {
 	Out    []byte `json:"out,omitempty"`
 	Errors []byte `json:"errors,omitempty"`
@@ -68,13 +71,13 @@ const (
 	socketName = "watcher.sock"
 	portName   = "watcher.port"
 	longest    = 100     // bytes of a socket's path: systems allow 104 to 108
-	maxCall    = 1 << 20 // bytes of its line
+	maxCall    = 1 << 20 // maximum size of its line in bytes
 	maxHello   = 1 << 18
-	greeting   = 2 * time.Second  // for either side to say who it is
-	patience   = 10 * time.Second // for a client to read
+	greeting   = 2 * time.Second  // time for each side to identify itself
+	patience   = 10 * time.Second // time for a client to read
 )
 
-// ErrTaken says that another kiln watches the project.
+// ErrTaken means that another kiln watches the project.
 var ErrTaken = errors.New("another kiln watches the project")
 
 // Server answers calls.
@@ -82,18 +85,18 @@ type Server struct {
 	dir   string
 	hello func() Hello
 	run   func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)
-	greet time.Duration // as greeting
+	greet time.Duration // greeting, unless changed by tests
 	over  sync.WaitGroup
-	ctx   context.Context // ends with Close
+	ctx   context.Context // cancelled by Close
 	stop  context.CancelFunc
 
-	mu   sync.Mutex // all below
+	mu   sync.Mutex // guards all fields below
 	l    net.Listener
-	file string // by which clients find it
+	file string // the file by which clients find the server
 	made os.FileInfo
 }
 
-// Listen begins to answer in a state folder, which is there. run is called for each call, from a goroutine of its own.
+// Listen starts a server in a state folder, which must exist. run is called for each call, on its own goroutine.
 func Listen(dir string, hello func() Hello, run func(ctx context.Context, c *Call, out, errs io.Writer) (exit int)) (*Server, error) {
 	return begin(dir, greeting, hello, run)
 }
@@ -108,14 +111,14 @@ func begin(dir string, greet time.Duration, hello func() Hello, run func(ctx con
 	return s, nil
 }
 
-// listen begins to accept calls, and leaves a file by which clients find the way.
+// listen starts accepting calls, and writes the file by which clients find the server.
 func (s *Server) listen() error {
 	if c, _, err := dial(s.dir, s.greet); err == nil {
 		c.Close()
 		return ErrTaken
 	}
 	socket, port, token := filepath.Join(s.dir, socketName), filepath.Join(s.dir, portName), ""
-	os.Remove(socket) // of a watcher that was killed
+	os.Remove(socket) // left by a killed watcher
 	os.Remove(port)
 	l, err := listenSocket(socket)
 	file := socket
@@ -143,7 +146,7 @@ func listenSocket(file string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // it may be another watcher's by then
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // it may belong to another watcher by then
 	os.Chmod(file, 0o600)
 	return l, nil
 }
@@ -160,9 +163,9 @@ func listenPort(file string) (l net.Listener, token string, err error) {
 	return l, token, nil
 }
 
-// Stay has the server be found again if the file by which clients find it was removed, as with the whole state folder. Commands that run
-// are not concerned. If the folder is not there, or another watcher has taken the place, the next call tries again. It takes a few
-// microseconds if all is well.
+// Stay makes the server reachable again if its file was deleted, for example with the whole state folder. Running
+// commands continue. If the folder does not exist, or another watcher has started, the next call tries again. It takes
+// a few microseconds if nothing has happened.
 func (s *Server) Stay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,13 +176,13 @@ func (s *Server) Stay() {
 	s.listen()
 }
 
-// there tells whether clients find this server.
+// there reports whether clients can find this server.
 func (s *Server) there() bool {
 	now, err := os.Lstat(s.file)
 	return err == nil && os.SameFile(now, s.made) && now.ModTime().Equal(s.made.ModTime())
 }
 
-// Close ends it; commands that run are cancelled.
+// Close ends the server and cancels running commands.
 func (s *Server) Close() {
 	s.stop()
 	s.mu.Lock()
@@ -221,7 +224,7 @@ func (s *Server) serve(c net.Conn, token string) {
 		return
 	}
 	c.SetDeadline(time.Time{})
-	s.over.Go(func() { // whatever comes now, be it the end, means to stop
+	s.over.Go(func() { // anything that arrives, including the end, means cancel
 		in.ReadByte()
 		cancel()
 	})
@@ -231,7 +234,7 @@ func (s *Server) serve(c net.Conn, token string) {
 	cancel()
 }
 
-// readCall reads a line, of no more than what fits into the buffer.
+// readCall reads a line that fits into the buffer.
 func readCall(in *bufio.Reader) (*Call, error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -241,20 +244,20 @@ func readCall(in *bufio.Reader) (*Call, error) {
 	return c, json.Unmarshal(line, c)
 }
 
-// answer sends frames. What is written in small pieces goes together: kiln ls --json writes a line for each asset.
+// answer sends frames. It combines small pieces, because kiln ls --json writes a line for each asset.
 type answer struct {
 	mu     sync.Mutex
 	c      net.Conn
 	cancel context.CancelFunc
 	err    error
 	held   []byte // not sent yet
-	errors bool   // held is of that stream
+	errors bool   // held belongs to standard error
 	timer  *time.Timer
 }
 
 const (
 	fullFrame = 64 << 10              // bytes of output
-	lateFrame = 10 * time.Millisecond // that something waits for more
+	lateFrame = 10 * time.Millisecond // how long output waits for more
 )
 
 func (a *answer) write(p []byte, errors bool) error {
@@ -265,7 +268,7 @@ func (a *answer) write(p []byte, errors bool) error {
 		a.errors = errors
 	}
 	a.held = append(a.held, p...)
-	if a.timer == nil || len(a.held) >= fullFrame { // the first goes at once, and what follows hard on it together
+	if a.timer == nil || len(a.held) >= fullFrame { // the first piece is sent at once, following ones together
 		a.flush()
 	}
 	if a.timer == nil {
@@ -289,7 +292,7 @@ func (a *answer) end(exit int) {
 	}
 }
 
-// flush sends what is held. a.mu is held, as by send.
+// flush sends what is held. As for send, a.mu is held.
 func (a *answer) flush() {
 	if len(a.held) == 0 {
 		return
@@ -323,7 +326,7 @@ func (s stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// dial connects with the watcher of a state folder.
+// dial connects to the watcher of a state folder.
 func dial(dir string, greet time.Duration) (c net.Conn, token string, err error) {
 	if c, err = net.DialTimeout("unix", filepath.Join(dir, socketName), greet); err == nil {
 		return c, "", nil
@@ -340,8 +343,8 @@ func dial(dir string, greet time.Duration) (c net.Conn, token string, err error)
 	return c, token, err
 }
 
-// Ask hands a call to the watcher of a state folder. ok is false if there is none, or it is not accepted, or it went away without a word:
-// then nothing was done. The exit code is -1 if it went away later.
+// Ask sends a call to the watcher of a state folder. ok is false if there is none, if accept refuses it, or if it
+// disconnected without output: then nothing was done. The exit code is -1 if it disconnected later.
 func Ask(ctx context.Context, dir string, accept func(Hello) bool, call Call, out, errs io.Writer) (exit int, ok bool) {
 	return ask(ctx, dir, greeting, accept, call, out, errs)
 }
@@ -374,7 +377,7 @@ func ask(ctx context.Context, dir string, greet time.Duration, accept func(Hello
 			return *f.Exit, true
 		}
 		if _, err := out.Write(f.Out); err != nil {
-			return 0, true // who reads it has seen enough
+			return 0, true // the reader of the output closed it
 		}
 		errs.Write(f.Errors)
 	}

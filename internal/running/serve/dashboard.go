@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 )
 
-// Dashboard makes the pages about what is served. They follow the session until the dashboard is closed.
+// Dashboard makes the pages about the project. They follow the session until the dashboard is closed.
 func (s *Server) Dashboard(cfg dashboard.Config) (d *dashboard.Dashboard, stop func(), err error) {
 	p := s.cfg.Session.Project()
 	feed := dashboard.NewFeed(s.cfg.Session.Workers())
@@ -39,7 +39,7 @@ func (s *Server) Dashboard(cfg dashboard.Config) (d *dashboard.Dashboard, stop f
 	return d, func() { unfollow(); deaf(); close(ended) }, nil
 }
 
-// show hands an event on to the pages about builds.
+// show passes an event to the dashboard's feed.
 func show(f *dashboard.Feed, e session.Event) {
 	switch e := e.(type) {
 	case session.Began:
@@ -61,13 +61,13 @@ func show(f *dashboard.Feed, e session.Event) {
 	}
 }
 
-// games shows a hub's games to the dashboard.
+// games gives the dashboard access to a hub's games.
 type games struct{ hub *live.Hub }
 
-// mostLoaded is how many of the resources that a game loaded are shown, and of its lines.
+// mostLoaded is how many of the loaded resources, and of the log lines, of a game are shown.
 const mostLoaded = 200
 
-// Connected lists the games, those that came first first.
+// Connected lists the games in the order in which they connected.
 func (g games) Connected() []dashboard.Game {
 	var all []dashboard.Game
 	lines, took := g.hub.Lines(), map[int]time.Duration{}
@@ -106,7 +106,7 @@ func (g games) Push(_ context.Context, game, asset string) error {
 	return g.hub.ReloadAsset(n, asset)
 }
 
-// Reload has a game load everything anew.
+// Reload makes a game load everything again.
 func (g games) Reload(_ context.Context, game string) error {
 	n, err := number(game)
 	if err != nil {

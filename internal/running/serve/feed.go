@@ -14,10 +14,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/session"
 )
 
-// projectAsset stands for the project in failures that are no asset's: kiln.toml is wrong, the disk is full.
+// projectAsset replaces the asset in failures of the whole project: kiln.toml is wrong, the disk is full.
 const projectAsset = "kiln.toml"
 
-// feed hands on to a hub what a session tells, on a goroutine of its own, since a session waits for nobody.
+// feed passes events of a session to a hub, on its own goroutine, because a session does not wait for
+// followers.
 type feed struct {
 	hub       *live.Hub
 	dir       string // of the project
@@ -25,15 +26,15 @@ type feed struct {
 	wake      chan struct{}
 
 	mu    sync.Mutex
-	queue []session.Event // not handed on yet: Began, Drafted, Placed, Ended
+	queue []session.Event // not passed on yet: Began, Drafted, Placed, Ended
 
-	numbers source.Stat // of kiln.ids, as it was read
-	broken  bool        // the last build could not be
+	numbers source.Stat // stat of kiln.ids when it was read
+	broken  bool        // the last build was impossible
 	began   session.Began
-	drafts  map[draft]bool // that games have in place of products
+	drafts  map[draft]bool // that games have instead of products
 }
 
-// draft names a product of which games have a draft.
+// draft identifies a product of which games have a draft.
 type draft struct {
 	platform, asset string
 	key             live.Key
@@ -55,7 +56,7 @@ func (f *feed) follow(e session.Event) {
 	}
 }
 
-// run hands on everything there is, and then what changes.
+// run passes on all content, and then what changes.
 func (f *feed) run(ctx context.Context, s *session.Session) error {
 	all := map[string]*live.Update{}
 	numbers := map[string]int{}
@@ -92,7 +93,7 @@ func (f *feed) run(ctx context.Context, s *session.Session) error {
 	}
 }
 
-// hand hands on one event.
+// hand passes on one event.
 func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, numbers map[string]int) error {
 	switch e := e.(type) {
 	case session.Began:
@@ -100,7 +101,7 @@ func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, nu
 	case session.Drafted:
 		p := e.Product
 		if f.began.Number <= numbers[p.Platform] {
-			return nil // it has ended already
+			return nil // the build has ended already
 		}
 		f.drafts[draft{p.Platform, p.Asset, live.Key{UUID: p.UUID, Sub: p.SubID}}] = true
 		return f.hub.Update(map[string]*live.Update{p.Platform: {Products: products([]session.Product{p}), Saved: f.began.Seen}})
@@ -120,7 +121,8 @@ func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, nu
 	return nil
 }
 
-// undraft puts products back in place of drafts that no new product replaced: the job failed after all, or made what had been there.
+// undraft restores products whose draft was not replaced by a new product: the job failed later, or made the same
+// product as before.
 func (f *feed) undraft(ctx context.Context, s *session.Session) error {
 	for d := range f.drafts {
 		now, err := s.Want(ctx, d.platform, d.asset)
@@ -136,7 +138,7 @@ func (f *feed) undraft(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// updates is what a build changed, on each platform. What Content told already is left out, by the number of the build.
+// updates returns the changes of a build, for each platform. Changes up to the number of Content are skipped.
 func (f *feed) updates(e *session.Ended, numbers map[string]int) map[string]*live.Update {
 	all := map[string]*live.Update{}
 	for _, platform := range f.platforms {
@@ -169,7 +171,7 @@ func (f *feed) updates(e *session.Ended, numbers map[string]int) map[string]*liv
 	return all
 }
 
-// project tells whether the project as a whole could be built.
+// project reports whether the project as a whole could be built.
 func (f *feed) project(e *session.Ended, all map[string]*live.Update) {
 	for _, u := range all {
 		switch {
@@ -182,7 +184,7 @@ func (f *feed) project(e *session.Ended, all map[string]*live.Update) {
 	f.broken = e.Err != nil
 }
 
-// readNumbers hands on kiln.ids, if it is another one than before. One that cannot be read changes nothing; the build tells of it.
+// readNumbers passes on kiln.ids, if it has changed. An unreadable file changes nothing; the build reports it.
 func (f *feed) readNumbers() {
 	path := filepath.Join(f.dir, ids.FileName)
 	if _, err := os.Stat(path); err != nil {

@@ -1,11 +1,11 @@
-// Package serve puts a project that is kept open before games and browsers: one listener, on which package live answers games and
-// another handler everything else.
+// Package serve gives games and browsers access to an open project: one listener, on which package live answers games
+// and another handler everything else.
 //
 // Its rules:
 //
-//   - Nothing is answered that live.Guard did not let pass.
+//   - Only requests that live.Guard allows are answered.
 //   - It listens on the loopback address, unless there is a token.
-//   - It decides nothing about content: it hands on what the session tells.
+//   - It decides nothing about content: it passes on what the session reports.
 package serve
 
 import (
@@ -30,18 +30,18 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
-// DefaultListen is where games look for a watcher.
+// DefaultListen is the address at which games look for a watcher.
 const DefaultListen = "127.0.0.1:7171"
 
-// Config says what is served, and to whom.
+// Config is what is served, and to whom.
 type Config struct {
 	Session   *session.Session
-	Platforms []string // that the session builds; all if empty
+	Platforms []string // platforms that the session builds; all if empty
 	Listen    string   // address to listen on; "": DefaultListen
 	Guard     live.Guard
 }
 
-// Server is a listener, and what it serves.
+// Server is a listener and its handlers.
 type Server struct {
 	cfg      Config
 	hub      *live.Hub
@@ -49,10 +49,10 @@ type Server struct {
 	feed     feed
 }
 
-// ErrNoToken says that an address beyond this machine is to be listened on without a token.
+// ErrNoToken means that a token is required to listen on an address that other machines can reach.
 var ErrNoToken = errors.New("an address beyond this machine needs a token")
 
-// Listen opens the listener, and answers nobody yet.
+// Listen opens the listener; requests are answered by Run.
 func Listen(cfg Config) (*Server, error) {
 	if cfg.Listen == "" {
 		cfg.Listen = DefaultListen
@@ -74,7 +74,7 @@ func Listen(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, listener: l}
 	numbers, err := ship.ReadNumbers(p.Dir, ids.FileName, false)
 	if err != nil || len(numbers.Conflicts()) > 0 {
-		numbers.File = nil // the build says so; until it is mended, numbers are as if there were no file
+		numbers.File = nil // the build reports it; until it is fixed, numbers are assigned as if there were no file
 	}
 	s.hub = live.NewHub(live.Options{Project: p.Name, Platforms: cfg.Platforms, Content: content{s}, IDs: numbers.File,
 		Used: used.NewLog(filepath.Join(p.Dir, ".kiln"))})
@@ -82,20 +82,20 @@ func Listen(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Hub is what knows the games.
+// Hub returns the hub with the games.
 func (s *Server) Hub() *live.Hub { return s.hub }
 
-// Address is where it is reached from this machine, as "http://127.0.0.1:7171".
+// Address is its address on this machine, for example "http://127.0.0.1:7171".
 func (s *Server) Address() string { return s.Addresses()[0] }
 
-// Addresses are all at which it is reached, Address first: several if it listens everywhere.
+// Addresses are all its addresses, Address first: several if it listens on all interfaces.
 func (s *Server) Addresses() []string {
 	at, ok := s.listener.Addr().(*net.TCPAddr)
 	if !ok || !at.IP.IsUnspecified() {
 		return []string{"http://" + s.listener.Addr().String()}
 	}
 	hosts := []string{"127.0.0.1"}
-	all, _ := net.InterfaceAddrs() // a system that does not tell has this one
+	all, _ := net.InterfaceAddrs() // on error only the first address is known
 	for _, a := range all {
 		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
 			hosts = append(hosts, n.IP.String())
@@ -107,7 +107,8 @@ func (s *Server) Addresses() []string {
 	return hosts
 }
 
-// Run answers until the context ends. dashboard answers what is not for games; nil: nobody does.
+// Run answers requests until the context ends. dashboard answers everything that is not for games;
+// it may be nil.
 func (s *Server) Run(ctx context.Context, dashboard http.Handler) error {
 	stop := s.cfg.Session.Follow(s.feed.follow)
 	defer stop()
@@ -116,7 +117,8 @@ func (s *Server) Run(ctx context.Context, dashboard http.Handler) error {
 	if dashboard != nil {
 		mux.Handle("/", s.cfg.Guard.Wrap(live.Own, dashboard))
 	}
-	// No time for a whole request or answer: games stay, and so do pages that follow builds. Headers come at once.
+	// There is no timeout for whole requests or answers, because games and pages that follow builds stay
+	// connected. Headers must come at once.
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	ended := make(chan error, 2)
 	ctx, cancel := context.WithCancel(ctx)
@@ -163,8 +165,8 @@ func (c content) Want(ctx context.Context, platform, asset string) error {
 	return c.s.hub.Update(map[string]*live.Update{platform: u})
 }
 
-// addNeeds adds all that products require, and that games do not have yet, so that they never have one without what it needs. What cannot
-// be built is left out: games are told so of the asset itself.
+// addNeeds adds all products that others require and games do not have yet, so that games never have a product without
+// what it needs. Assets that cannot be built are left out; games get their failure.
 func (c content) addNeeds(ctx context.Context, platform string, u *live.Update) {
 	asked := map[string]bool{} // UUIDs
 	for done := 0; done < len(u.Products); {
@@ -190,12 +192,12 @@ func (c content) addNeeds(ctx context.Context, platform string, u *live.Update) 
 	}
 }
 
-// products are those that games can have, as the hub knows them.
+// products converts those that games can have to the hub's type.
 func products(ps []session.Product) []live.Product {
 	var all []live.Product
 	for i := range ps {
 		p := &ps[i]
-		if p.File == "" || p.Gone { // hidden ones are for other parts of the asset's own work
+		if p.File == "" || p.Gone { // hidden ones are only for other parts of the asset's job
 			continue
 		}
 		out := live.Product{Key: live.Key{UUID: p.UUID, Sub: p.SubID}, Asset: p.Asset, Name: p.Name, Kind: p.Type, Hash: p.Hash, Size: p.Size}

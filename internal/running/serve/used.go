@@ -5,8 +5,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
-// Used lists the assets that games of some platforms have used, each once, in the order in which they first did. What cannot be read is
-// left out: it only decides what is built sooner.
+// Used lists the assets that games on some platforms have used, each once, in the order of first use. An unreadable
+// file is ignored, because the list only affects the order of jobs.
 func Used(state string, platforms []string) []control.Asset {
 	var all []control.Asset
 	for _, platform := range platforms {

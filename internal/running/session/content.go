@@ -11,28 +11,28 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// content is what all jobs came to.
+// content is the result of all jobs.
 type content struct {
 	number  int
 	jobs    map[jobID]job
-	uuids   map[string]string // to ids
+	uuids   map[string]string // UUIDs to ids
 	failing map[jobID]bool
 }
 
 type jobID struct{ platform, asset string }
 
-// job is what came of an asset's jobs and their parts, in order, none twice: a list, since most assets have one job without parts, and a
-// map for each took 20 MB more at 100,000 assets.
+// job is the outcomes of an asset's jobs and their parts, in order and without duplicates. It is a list, since most
+// assets have one job without parts, and a map for each took 20 MB more at 100,000 assets.
 type job []report.Outcome
 
-// find is where the outcome of the same job or part is, or would be.
+// find returns the index at which the outcome of the same job or part is, or would be inserted.
 func (j job) find(o report.Outcome) (int, bool) {
 	return slices.BinarySearchFunc(j, o, func(a, b report.Outcome) int {
 		return cmp.Or(strings.Compare(a.Processor, b.Processor), strings.Compare(a.Part, b.Part))
 	})
 }
 
-// with has an outcome in place of the one before it.
+// with returns the list with an outcome added, or replaced if it is there.
 func (j job) with(o report.Outcome) job {
 	i, ok := j.find(o)
 	if ok {
@@ -53,7 +53,7 @@ func newContent() *content {
 	return &content{jobs: map[jobID]job{}, uuids: map[string]string{}, failing: map[jobID]bool{}}
 }
 
-// take takes in what came of a build, and adds to the event what is other than it was. With all, the report tells of everything.
+// take adds the outcomes of a build, and adds the differences to the event. With all, the report has all outcomes.
 func (c *content) take(e *Ended, all bool) {
 	first := c.number == 0
 	was := map[jobID]job{}
@@ -102,7 +102,7 @@ func (c *content) take(e *Ended, all bool) {
 	sortFailures(e.Mended)
 }
 
-// contents are the products whose contents are other ones after a build. It is false if that is not all that the build changed.
+// contents returns the products whose contents a build changed. ok is false if the build changed anything else.
 func (c *content) contents(outcomes []report.Outcome) (products []Product, ok bool) {
 	for _, o := range outcomes {
 		id := jobID{o.Platform, o.Asset}
@@ -123,7 +123,7 @@ func (c *content) contents(outcomes []report.Outcome) (products []Product, ok bo
 	return products, len(products) > 0
 }
 
-// compare adds what is other about one job.
+// compare adds the differences of one job to the event.
 func (c *content) compare(e *Ended, id jobID, was, now job, first bool) {
 	before, after := was.products(id), now.products(id)
 	if !first {
@@ -168,7 +168,7 @@ func (j job) failed() bool {
 	return false
 }
 
-// productID is what a game knows a product by.
+// productID identifies a product for games.
 type productID struct {
 	uuid string
 	sub  uint32
@@ -184,7 +184,7 @@ func (j job) products(id jobID) map[productID]Product {
 	return all
 }
 
-// files are the outputs that hold a content, below the output folder.
+// files returns the outputs with a content, below the output folder.
 func (c *content) files(h digest.Hash) (files []string) {
 	for _, j := range c.jobs {
 		for i := range j {
@@ -198,7 +198,7 @@ func (c *content) files(h digest.Hash) (files []string) {
 	return files
 }
 
-// failure is nil for a job that does not fail.
+// failure returns nil for a job that did not fail.
 func (j job) failure(id jobID) *Failure {
 	if !j.failed() {
 		return nil
@@ -218,7 +218,7 @@ func sortFailures(all []Failure) {
 	})
 }
 
-// of is all there is for a platform.
+// of returns everything on a platform.
 func (c *content) of(platform string) *Content {
 	all := &Content{Number: c.number}
 	for id, j := range c.jobs {
@@ -239,7 +239,7 @@ func (c *content) of(platform string) *Content {
 	return all
 }
 
-// find is the job that a name, an id or a UUID, means on a platform. An id that is not known may be that of an asset which is new.
+// find returns the job that a name (an id or a UUID) means on a platform. An unknown id may belong to a new asset.
 func (c *content) find(platform, name string) jobID {
 	if id, ok := c.uuids[name]; ok && c.jobs[jobID{platform, name}] == nil {
 		name = id
@@ -247,7 +247,7 @@ func (c *content) find(platform, name string) jobID {
 	return jobID{platform, name}
 }
 
-// sorted are the products by sub id.
+// sorted returns the products by sub id.
 func (j job) sorted(id jobID) []Product {
 	products := []Product{}
 	for _, p := range j.products(id) {

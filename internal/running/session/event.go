@@ -11,20 +11,20 @@ import (
 // Event is one of Began, Planned, JobStarted, JobSuspended, JobMoved, JobFinished, Drafted, Placed, Ended, Noted.
 type Event interface{ event() }
 
-// Began tells that a build begins.
+// Began reports that a build begins.
 type Began struct {
 	Number int       // of the build in this session, from 1
-	Paths  []string  // what changed, below the project folder where it is there, sorted, at most mostPaths; none: everything was looked at
-	Seen   time.Time // when the first of these changes was seen; zero for a build that nothing changed for
+	Paths  []string  // changed paths, below the project folder if they are there, sorted, at most mostPaths; none: everything is checked
+	Seen   time.Time // when the first of these changes was noticed; zero if the build has another reason
 }
 
-// Planned tells how many jobs are known to run in this build; more may come.
+// Planned reports how many jobs will run in this build; more may be added.
 type Planned struct{ Jobs int }
 
-// JobStarted tells that a job runs: "sprites/tank.png [pc]".
+// JobStarted reports that a job runs: "sprites/tank.png [pc]".
 type JobStarted struct{ Job string }
 
-// JobSuspended tells that a job begins, or ends, to wait for others.
+// JobSuspended reports that a job begins or stops waiting for others.
 type JobSuspended struct {
 	Job    string
 	On     []string
@@ -44,27 +44,27 @@ type JobFinished struct {
 	Took   time.Duration
 }
 
-// Drafted tells of a quick first version of a product, which is good until the build has ended: for those who cannot wait. Its bytes are to
-// be had like those of any product.
+// Drafted reports a quick first version of a product, valid until the build ends. Its bytes are read like those of any
+// product.
 type Drafted struct{ Product Product }
 
-// Placed tells of all products that a build changed, as soon as they are in place, for those who cannot wait until that is written down,
-// too: 30 ms for an atlas of 2,000 images. Ended tells of them again. It is left out where there is more to tell than new contents:
-// failures, what is mended, what is gone.
+// Placed reports all products that a build changed as soon as they are in place, before the state is written, which
+// takes 30 ms for an atlas of 2,000 images. Ended reports them again. It is omitted if the build changed more than
+// contents: failures, fixed or removed products.
 type Placed struct{ Products []Product }
 
-// Ended tells what came of a build.
+// Ended reports the result of a build.
 type Ended struct {
 	Began
-	Report   *report.Report // nil if Err says that there was no build
-	Err      error          // what stopped the build as a whole: kiln.toml is wrong, the disk is full; [diag.Messages] takes it apart
-	Products []Product      // that are new, other than they were, or gone; sorted by platform, asset and sub id
-	Failed   []Failure      // jobs that failed, and did not before, or in another way
-	Mended   []Failure      // jobs that failed before this build, and do not now
-	Total    int            // jobs that fail now
+	Report   *report.Report // nil if Err is the reason why there was no build
+	Err      error          // what stopped the build as a whole: kiln.toml is wrong, the disk is full; [diag.Messages] returns its messages
+	Products []Product      // new, changed and removed ones; sorted by platform, asset and sub id
+	Failed   []Failure      // jobs that failed, and did not fail in this way before
+	Mended   []Failure      // jobs that failed before this build and do not now
+	Total    int            // number of jobs that fail now
 }
 
-// Noted tells something that is no matter of one build: changes are looked for in another way than before.
+// Noted reports something that is not about one build: changes are now found in another way.
 type Noted struct{ Message *diag.Message }
 
 func (Began) event()        {}
@@ -78,19 +78,19 @@ func (Placed) event()       {}
 func (Ended) event()        {}
 func (Noted) event()        {}
 
-// Product is a product of an asset on a platform as it is now. Its bytes are to be had by its Hash with [Session.Blob].
+// Product is a product of an asset on a platform. [Session.Blob] reads its bytes by its Hash.
 type Product struct {
 	Platform string
 	Asset    string // id
 	UUID     string // of the asset
 	engine.Product
-	Gone bool // in Ended: it is no more
+	Gone bool // in Ended: it was removed
 }
 
-// Failure is a job that fails. With it the last good products stay in place.
+// Failure is a failed job. Its last good products stay in place.
 type Failure struct {
 	Platform string
 	Asset    string // id
 	UUID     string
-	Messages diag.List // why; none if all is said of an asset that it needs
+	Messages diag.List // the reasons; none if the messages are those of an asset that it needs
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
 )
 
-// run is a session at work, on one goroutine.
+// run is a running session, on one goroutine.
 type run struct {
 	*Session
 	p      *build.Project
@@ -30,39 +30,41 @@ type run struct {
 	inputs workspace.Inputs
 	number int
 
-	// What is to be done in the next build. It stays until a build has come to its end.
-	sources map[string]bool  // paths below the source roots
-	outputs map[string]bool  // paths below the output folder
-	own     map[string]bool  // what the last build wrote elsewhere: it is checked with what changes next
-	full    bool             // look at everything
-	all     bool             // report everything
-	reopen  bool             // read the project again
-	seen    time.Time        // when the first of these changes was seen
-	broken  error            // why the last build stopped as a whole
-	toldAll bool             // the last build reported everything
-	again   bool             // the last build was not of everything
-	large   bool             // everything was checked: the memory for that, 0.8 GB at 100,000 assets, is returned to the system when there is nothing else to do
+	// What the next build has to do. It is kept until a build has finished.
+	sources map[string]bool // paths below the source roots
+	outputs map[string]bool // paths below the output folder
+	own     map[string]bool // paths that the last build wrote elsewhere: they are checked with the next changes
+	full    bool            // check everything
+	all     bool            // report everything
+	reopen  bool            // open the project again
+	seen    time.Time       // when the first of these changes was noticed
+	broken  error           // what stopped the last build as a whole
+	toldAll bool            // the last build reported everything
+	again   bool            // the last build was not of everything
+	// Everything was checked: the memory for that, 0.8 GB at 100,000 assets, is returned to the system when the
+	// session is idle.
+	large   bool
 	ready   bool             // a build has ended
 	passing bool             // a job failed in the last build in a way that may pass
-	tries   int              // how many builds there were for that
-	fresh   bool             // something of this came since the last build began, which knows nothing of it
-	named   workspace.Inputs // what kiln.toml names, if the project cannot be read
-	over    <-chan struct{}  // closed when the session is to end
-	relink  bool             // there may be other symbolic links below the source roots
-	onError results.OnError  // in builds of the session's own: as in the last build of everything that somebody asked for, until a file changes
-	targets []string         // of the symbolic links
-	ignore  []string         // those of them that are ignore files
+	tries   int              // number of builds for that reason
+	fresh   bool             // some of these changes came after the last build had begun
+	named   workspace.Inputs // files that kiln.toml names, if the project cannot be opened
+	over    <-chan struct{}  // closed when the session should end
+	relink  bool             // symbolic links below the source roots may have changed
+	onError results.OnError  // for the session's own builds: as in the last requested build of everything, until a file changes
+	targets []string         // targets of symbolic links
+	ignore  []string         // those targets that are ignore files
 }
 
-// watch begins to watch what the project is made of, and ends what was watched before. again says that the project was opened since that
-// began.
+// watch starts watching the project's files and ends the watch before. again means that the project was opened after
+// the watch before began.
 func (r *run) watch(again bool) error {
 	o := watch.Options{Quiet: r.cfg.Quiet, Poll: r.cfg.Poll}
 	pass, roots := r.p.Passes(), r.p.SourceRoots()
 	covered := func(path string) bool {
 		return slices.ContainsFunc(o.Trees, func(t watch.Tree) bool { return within(path, t.Path) && !passed(t, path) })
 	}
-	slices.SortFunc(roots, func(a, b string) int { return len(a) - len(b) }) // what holds others first
+	slices.SortFunc(roots, func(a, b string) int { return len(a) - len(b) }) // parents first
 	for _, root := range roots {
 		if !covered(root) {
 			o.Trees = append(o.Trees, watch.Tree{Path: root, Pass: pass.Over, Lists: true, Forget: pass.Forget})
@@ -73,7 +75,7 @@ func (r *run) watch(again bool) error {
 		o.Trees = append(o.Trees, watch.Tree{Path: out, Pass: r.p.Unfinished})
 	}
 	r.inputs = r.p.Inputs().And(r.named)
-	o.Files = append(append(o.Files, r.p.StatePlace()), r.ignore...) // pass reads ignore files, and single files are watched before trees
+	o.Files = append(append(o.Files, r.p.StatePlace()), r.ignore...) // Pass reads ignore files, and single files are watched before trees
 	for _, dir := range r.inputs.Folders {
 		if !covered(dir) {
 			o.Trees = append(o.Trees, watch.Tree{Path: dir, Lists: true})
@@ -95,7 +97,7 @@ func (r *run) watch(again bool) error {
 	if old := r.w; old != nil {
 		r.w = w
 		b := old.Flush(context.Background())
-		if b.Unsure && again { // the project was opened while old was watching already: opening it once more would never end
+		if b.Unsure && again { // the project was opened while old was watching: opening it again would never end
 			b.Lost, r.full, r.relink = false, true, true
 		}
 		r.take(&b)
@@ -105,8 +107,8 @@ func (r *run) watch(again bool) error {
 	return nil
 }
 
-// rewatch watches what the last build found that the project depends on, besides what is watched. What of it changed after the build looked
-// at it, and before it was watched, is found by looking once more: again tells whether that is needed.
+// rewatch also watches what the last build found that the project depends on. It may have changed between the build and
+// the watch, so it is checked once more: again reports whether that is necessary.
 func (r *run) rewatch() (again bool, err error) {
 	targets := r.targets
 	if r.relink && r.p.Holds() {
@@ -126,15 +128,15 @@ func (r *run) rewatch() (again bool, err error) {
 	return again || r.p.Holds() && !r.p.OthersSame(), nil
 }
 
-// due tells whether there is something to build.
+// due reports whether there is something to build.
 func (r *run) due() bool {
 	return r.full || r.all || r.reopen || r.again || len(r.sources) > 0 || len(r.outputs) > 0
 }
 
-// builds tells whether the session builds next. What could not be built is not tried again before something changes.
+// builds reports whether the session builds next. After an error of the whole build, it waits for a change.
 func (r *run) builds() bool { return r.due() && (r.broken == nil || r.fresh) }
 
-// passed tells whether a tree passes over a path or a folder on the way to it.
+// passed reports whether a tree skips a path or one of its folders.
 func passed(t watch.Tree, path string) bool {
 	if t.Pass == nil {
 		return false
@@ -151,14 +153,14 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// largeBuild is from how many jobs on a build's memory is worth giving back.
+// largeBuild is the number of jobs from which on a build's memory is returned to the system.
 const largeBuild = 5000
 
-// idleAfter is how long nothing must have changed before what can wait is done.
+// idleAfter is how long nothing must have changed before postponed work is done.
 const idleAfter = 2 * time.Second
 
-// retryAfter is how long to wait before a build is tried again that the disk, not the project, stopped, or in which jobs failed in a way
-// that may pass. It is twice as long each time; for jobs, mostTries are enough: a file that may not be read may be so for good.
+// retryAfter is the wait before a build is repeated that the disk, not the project, stopped, or in which jobs failed in
+// a way that may pass. It doubles each time. For jobs, mostTries are enough, because a file may be unreadable for good.
 const (
 	retryAfter = 2 * time.Second
 	mostTries  = 5
@@ -185,7 +187,7 @@ func (r *run) wait(ctx context.Context) error {
 		select {
 		case <-idle:
 			tidied := r.p.Untidy()
-			r.p.Tidy(ctx) // if it cannot, a build does it
+			r.p.Tidy(ctx) // if it fails, a build does it
 			if r.large || tidied {
 				r.large = false
 				debug.FreeOSMemory()
@@ -206,7 +208,7 @@ func (r *run) wait(ctx context.Context) error {
 	}
 }
 
-// take sorts what changed by what it means. It is false if that is nothing.
+// take sorts changes by their effect. It returns false if they have none.
 func (r *run) take(b *watch.Batch) bool {
 	r.noted(b)
 	if len(b.Paths) == 0 && !b.Lost {
@@ -228,9 +230,9 @@ func (r *run) take(b *watch.Batch) bool {
 		case within(p, out):
 			add(&r.outputs, p)
 		case p == r.p.StatePlace():
-			r.again = r.again || !r.p.Holds() // it was removed, most likely
+			r.again = r.again || !r.p.Holds() // most likely it was removed
 		case filepath.Base(p) == source.IgnoreFile, slices.Contains(r.ignore, p):
-			r.reopen = true // what is watched may be other folders
+			r.reopen = true // the watched folders may have changed
 			r.onError = results.LastGood
 		default:
 			r.onError = results.LastGood
@@ -250,10 +252,10 @@ func add(set *map[string]bool, p string) {
 	(*set)[p] = true
 }
 
-// bring brings everything up to date, if there is something to do.
+// bring builds, if there is something to do.
 func (r *run) bring(ctx context.Context) {
 	if r.onlyOwn() {
-		for p := range r.sources { // kiln.ids may lie in a source root
+		for p := range r.sources { // kiln.ids may be in a source root
 			add(&r.own, p)
 		}
 		r.sources, r.outputs, r.seen = nil, nil, time.Time{}
@@ -263,12 +265,12 @@ func (r *run) bring(ctx context.Context) {
 	_, r.broken = r.build(ctx, r.request())
 }
 
-// request is for what the session builds by itself.
+// request is the request of the session's own builds.
 func (r *run) request() build.Request {
 	return build.Request{Platforms: r.cfg.Platforms, Workers: r.cfg.Workers, OnError: r.onError, Reporter: r.reporter()}
 }
 
-// build builds, and tells of it.
+// build builds, and reports it.
 func (r *run) build(ctx context.Context, req build.Request) (*report.Report, error) {
 	r.number++
 	r.fresh = false
@@ -281,12 +283,12 @@ func (r *run) build(ctx context.Context, req build.Request) (*report.Report, err
 	if report != nil {
 		r.content.take(&ended, r.toldAll)
 	} else if ctx.Err() == nil {
-		r.content.number = max(r.content.number, ended.Number) // nothing is content, too: what comes next is told to those who heard of that
+		r.content.number = max(r.content.number, ended.Number) // an empty project is content too: later changes refer to this number
 	}
 	r.mu.Unlock()
 	r.wants.end()
 	if ctx.Err() == nil || report != nil && !(report.Stopped && r.ends()) {
-		r.tell(ended) // also of a build that somebody asked for and cancelled: what it made counts as told from now on
+		r.tell(ended) // even if the caller cancelled the build: what it made counts as reported from now on
 		if !r.ready && (report == nil || !report.Stopped) {
 			r.ready = true
 			close(r.first)
@@ -295,7 +297,7 @@ func (r *run) build(ctx context.Context, req build.Request) (*report.Report, err
 	return report, err
 }
 
-// ends tells whether the session is to end.
+// ends reports whether the session should end.
 func (r *run) ends() bool {
 	select {
 	case <-r.over:
@@ -305,8 +307,9 @@ func (r *run) ends() bool {
 	}
 }
 
-// open reads the project anew, if that is due. If it cannot be read, what kiln.toml names is watched as well: the mistake may be there.
-// That is read once more then, as it may have been mended before it was watched.
+// open opens the project again, if that is necessary. If that fails, the files that kiln.toml names are watched as
+// well, because one of them may have the error. The project is then opened once more, because a file may have been
+// fixed before it was watched.
 func (r *run) open() error {
 	for again := false; r.reopen; again = true {
 		p, err := build.Open(r.cfg.Build)
@@ -333,7 +336,7 @@ func (r *run) open() error {
 	return nil
 }
 
-// seeing sets how a build sees what changed.
+// seeing sets how a build finds changes.
 func (r *run) seeing(req *build.Request) {
 	changed := slices.AppendSeq(slices.Sorted(maps.Keys(r.sources)), maps.Keys(r.own))
 	if req.Changed, req.Outputs = changed, slices.Sorted(maps.Keys(r.outputs)); req.Detect == workspace.ByStat && !r.full {
@@ -341,7 +344,7 @@ func (r *run) seeing(req *build.Request) {
 	}
 }
 
-// attempt is one build.
+// attempt runs one build.
 func (r *run) attempt(ctx context.Context, req build.Request) (*report.Report, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -351,7 +354,7 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*report.Report, e
 	}
 	defer r.p.Unlock()
 	if r.number > 1 && !r.p.Holds() {
-		r.all = true // somebody else may have built
+		r.all = true // another process may have built
 	}
 	r.seeing(&req)
 	r.fresh = false
@@ -361,7 +364,7 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*report.Report, e
 	r.toldAll = r.all
 	req.Control, req.Done = &control.Control{}, r.wants.done
 	req.Control.Prepared = r.wants.reach(req.Control)
-	if r.cfg.Sooner != nil && (r.full || r.again) { // the order of few jobs is no matter
+	if r.cfg.Sooner != nil && (r.full || r.again) { // the order of few jobs does not matter
 		req.Control.Sooner = r.cfg.Sooner()
 	}
 	if r.ready {
@@ -369,20 +372,20 @@ func (r *run) attempt(ctx context.Context, req build.Request) (*report.Report, e
 	}
 	report, err := r.follow(func() (*report.Report, error) { return r.p.Build(ctx, req) }, req.Control)
 	own := r.request()
-	if err == nil { // else what was to be done again still is
+	if err == nil { // else what had to be repeated still has to be
 		r.passing = report.Passing
 		r.again = report.Stopped || len(req.Patterns) > 0 || !slices.Equal(req.Platforms, own.Platforms)
 	}
-	rewrote := !r.p.Holds() // the snapshot, for which all of it was taken apart
+	rewrote := !r.p.Holds() // of the snapshot: the build had to decode all of it
 	r.large = r.large || err == nil && (!report.Short || rewrote) && report.Summary.Jobs > largeBuild
-	r.p.Read() // now, and not when somebody waits; if it fails the next build says why
+	r.p.Read() // now, before somebody waits for it; if it fails, the next build reports why
 	r.mu.Lock()
 	r.variables = r.p.Variables()
 	r.mu.Unlock()
 	return report, err
 }
 
-// placed tells of products that are in place.
+// placed reports products that are in place.
 func (r *run) placed(outcomes []report.Outcome) {
 	r.mu.Lock()
 	products, ok := r.content.contents(outcomes)
@@ -392,9 +395,9 @@ func (r *run) placed(outcomes []report.Outcome) {
 	}
 }
 
-// follow takes in what changes while a build is under way: running jobs that read what changed run again. If much is left to do, the build
-// is halted, so that the next one, which goes on where this one ends, has the changes first: at once if somebody waits for an asset that
-// this one does not know.
+// follow receives changes during a build: running jobs that have read a changed file run again. If much is left to do,
+// the build is halted, and the next one continues with the changes first. It is halted at once if somebody waits for an
+// asset that this build does not know.
 func (r *run) follow(do func() (*report.Report, error), c *control.Control) (report *report.Report, err error) {
 	over := make(chan struct{})
 	go func() {
@@ -414,7 +417,8 @@ func (r *run) follow(do func() (*report.Report, error), c *control.Control) (rep
 				c.Halt()
 			}
 		case <-over:
-			// What changed is known now, be it that the build was stopped; what came meanwhile is for the next one.
+			// The changes before the build are known now, even if the build was stopped; later ones are for the
+			// next build.
 			if err == nil {
 				r.sources, r.outputs, r.own, r.full, r.all, r.seen = nil, nil, nil, false, false, time.Time{}
 			}
@@ -439,32 +443,31 @@ func (r *run) follow(do func() (*report.Report, error), c *control.Control) (rep
 	}
 }
 
-// A build goes on for at least leastBuild, however often something changes, so that much to do gets done at last: to begin anew takes up to
-// a second at
-// 100,000 assets. One that will take no longer than mostWait is not halted at all.
+// A build runs for at least leastBuild, however often something changes, so that long work is finished at some time: a
+// restart takes up to a second at 100,000 assets. A build that will end within mostWait is not halted.
 const (
 	leastBuild = 2 * time.Second
 	mostWait   = 500 * time.Millisecond
 )
 
-// foreign reports whether a batch has anything but what the build itself writes.
+// foreign reports whether a batch has paths that the build itself does not write.
 func (r *run) foreign(b *watch.Batch) bool {
 	return b.Lost || slices.ContainsFunc(b.Paths, func(p string) bool { return !r.p.Writes(p) })
 }
 
-// busy says that another kiln has the project.
+// busy reports that another kiln has the lock.
 func (r *run) busy() {
 	m := &diag.Message{Severity: diag.Note, Code: diag.ProjectBusy, Text: "another kiln is at work in this project; waiting for it to end"}
 	r.tell(Noted{m})
 }
 
-// Turn is a time in which the session does nothing but what somebody asks of it. All that changed before is known.
+// Turn is a time in which the session works for one caller. All earlier changes are known.
 type Turn struct {
 	r   *run
-	err error // why the project cannot be read
+	err error // why the project cannot be opened
 }
 
-// turns gives everybody a turn who has asked for one.
+// turns gives a turn to each caller that has asked for one.
 func (r *run) turns(ctx context.Context) {
 	r.mu.Lock()
 	asked := r.asked
@@ -478,12 +481,12 @@ func (r *run) turns(ctx context.Context) {
 	}
 }
 
-// Project is the project as it is now. The error says what is wrong with its files.
+// Project returns the current project. The error says what is wrong with its files.
 func (t *Turn) Project() (*build.Project, error) { return t.r.p, t.err }
 
-// Build builds what is asked for. If that is not everything, the session then builds the rest. What changed is seen as the session sees it,
-// unless the request says otherwise; if it fails, assets keep their last good products if the request says so. The report's outcomes are
-// the session's.
+// Build builds what is requested. If that is not everything, the session builds the rest afterwards. Changes are found
+// as in the session's own builds, unless the request says otherwise; and failed assets keep their last good products if
+// the request says so. The report's outcomes are for the session.
 func (t *Turn) Build(ctx context.Context, req build.Request) (*report.Report, error) {
 	if t.err != nil {
 		return nil, t.err
@@ -516,27 +519,29 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*report.Report, er
 	return r, err
 }
 
-// Again has the session look at every file and build what is out of date when the turn ends, as if nothing had been watched.
+// Again makes the session check every file and build what is out of date when the turn ends, as if nothing had been
+// watched.
 func (t *Turn) Again() { t.r.full, t.r.all, t.r.reopen = true, true, true }
 
-// unwatched watches what a build found, and tells whether some of that may have changed before it was watched. Who asked for the build has
-// the second one, too, or the session would build the way it does by itself after the answer.
+// unwatched watches what a build found, and reports whether some of it may have changed before it was watched. Then the
+// build is repeated for the same caller. Otherwise the session would build in its own way after the answer.
 func (r *run) unwatched() bool {
-	again, err := r.rewatch() // what went wrong is found once more by who ends the session for it
+	again, err := r.rewatch() // an error occurs again when the session ends because of it
 	r.again = r.again || again
 	return again && err == nil
 }
 
-// mostAgain is how often a build that somebody waits for is made again because files changed below its jobs. Who saves and then asks is not
-// to hear of that.
+// mostAgain is how often a requested build is repeated because files changed while jobs read them. Users who save just
+// before should not see that.
 const mostAgain = 3
 
-// changedMeanwhile tells whether a job failed because a file that it read changed, or changed just before, and so the same again would do.
+// changedMeanwhile reports whether a job failed because a file changed while it was read, or just before, so that
+// repeating the build helps.
 func changedMeanwhile(r *report.Report) bool {
 	return r.Passing && slices.ContainsFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.CommandChanged || m.Code == diag.SourceChanged })
 }
 
-// Look looks at the project without building.
+// Look inspects the project without building.
 func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*view.View, error) {
 	if t.err != nil {
 		return nil, t.err
@@ -548,7 +553,7 @@ func (t *Turn) Look(ctx context.Context, patterns, platforms []string) (*view.Vi
 	return v, err
 }
 
-// both tells two reporters.
+// both calls two reporters.
 type both [2]build.Reporter
 
 func (b both) Planned(jobs int) {
@@ -596,10 +601,10 @@ func (r *run) onlyOwn() bool {
 		r.p.OwnSame(slices.AppendSeq(slices.Collect(maps.Keys(r.sources)), maps.Keys(r.outputs)))
 }
 
-// mostPaths is how many of the paths that changed are told.
+// mostPaths is how many changed paths are reported.
 const mostPaths = 100
 
-// names are the paths that changed, for people; a folder only if nothing else is known of what is in it.
+// names returns the changed paths for display. A folder is included only if nothing in it is known.
 func (r *run) names() []string {
 	if r.full {
 		return nil
@@ -607,7 +612,7 @@ func (r *run) names() []string {
 	var names []string
 	set := r.sources
 	if len(set) == 0 {
-		set = r.outputs // otherwise these are what the build before wrote, most often
+		set = r.outputs // otherwise these are usually what the build before wrote
 	}
 	holds := map[string]bool{}
 	for p := range set {
@@ -626,7 +631,7 @@ func (r *run) names() []string {
 	return names[:min(len(names), mostPaths)]
 }
 
-// reporter passes on what a build says while it runs.
+// reporter passes on the progress of a build.
 type reporter struct{ s *Session }
 
 func (r reporter) Planned(jobs int)      { r.s.tell(Planned{jobs}) }
@@ -639,7 +644,7 @@ func (r reporter) JobFinished(job string, failed bool, took time.Duration) {
 	r.s.tell(JobFinished{job, failed, took})
 }
 
-// reporter is what the session's own builds report to. Nobody waits for a part of the first one.
+// reporter is the reporter of the session's own builds. Nobody waits for a part of the first one.
 func (r *run) reporter() build.Reporter {
 	if r.ready {
 		return drafting{reporter{r.Session}}
@@ -647,7 +652,7 @@ func (r *run) reporter() build.Reporter {
 	return reporter{r.Session}
 }
 
-// drafting is a reporter that wants drafts: of builds that somebody waits for.
+// drafting is a reporter that wants drafts, for builds that somebody waits for.
 type drafting struct{ reporter }
 
 func (r drafting) Drafted(platform, asset, uuid string, p engine.Product) {

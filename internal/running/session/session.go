@@ -1,32 +1,37 @@
-// Package session is a project kept open between builds. It follows the project's files, builds at every change, and tells whoever
-// wants to know what came of it: the command, games, pages in a browser.
+// Package session is a project kept open between builds. It watches the project's files, builds at every change, and
+// reports the results to its followers: the command, games, pages in a browser.
 //
 //	s, err := session.Open(session.Config{Build: ...})
 //	stop := s.Follow(func(e session.Event) { ... })
-//	err = s.Run(ctx) // builds, then follows changes until ctx ends
+//	err = s.Run(ctx) // builds, then watches for changes until ctx ends
 //
 // Rules:
 //
-//   - There is one build at a time, of everything. Changes that come meanwhile join it: it stops, keeps what is finished, and goes on at once
-//     with what the changes did not touch.
-//   - A job that fails leaves the last good products in place.
-//   - The project's lock is held during builds only, so that another kiln can have it in between. What it does is seen.
-//   - What is held in memory is only ever what the disk says: killed at any moment, the session leaves what any build leaves.
+//   - There is one build at a time, of everything. If files change meanwhile, the build is halted, finished results
+//     are kept, and the next build starts at once with the changes and the rest.
+//   - The last good products of a failed job stay in place.
+//   - The project's lock is held during builds only, so that another kiln can build in between. The session notices
+//     what it does.
+//   - Memory never holds more than the disk does: after a kill at any moment, the disk is as after a killed build.
 //   - Followers are called one after the other, on goroutines of the build. They must return at once.
 //
 // Why no change is lost, step by step:
 //
-//   - What a batch says is added to what is to be done, and that is emptied only by a build without an error which was given all of it. What comes while
-//     a build is under way is added after that.
-//   - Every batch wakes: it is remembered that something came since the last build began, wherever it was taken in. So a project that could not be built
-//     is tried again, and never waits for a second change.
-//   - A build that was stopped, or was of less than everything, is followed by one of everything, even if an error comes in between.
-//   - What failed for a moment, as when a disk is full, is tried again although nothing changes; jobs some times, ever later.
-//   - What there is to watch is known after a look only, so after watching begins there is another look: at everything if the project was read anew, at
-//     kiln.toml if that cannot be read, at programs and what links lead to if these are others.
-//   - What a build made is told when it counts as known, be it that who asked for the build has cancelled it.
-//   - The state folder is watched, too: where it is gone, a build of everything makes it anew.
-//   - A file changed again within the grain of the clock is known to be uncertain (package source), and looked into by the build that its event causes.
+//   - A batch is added to the changes to build. Only a build without an error that was given all of them removes
+//     them. Changes during a build are added after that.
+//   - Every batch wakes the session: a flag records that something changed since the last build began. So a project
+//     that could not be built is tried again, and never waits for a second change.
+//   - After a build that was stopped, or that was not of everything, there is one of everything, even if an error
+//     comes in between.
+//   - After a temporary error, such as a full disk, the build is repeated although nothing changes; jobs several
+//     times, at growing intervals.
+//   - What must be watched is known only after a check, so after the watch begins there is another check: of
+//     everything if the project was opened again, of kiln.toml if that cannot be read, of programs and link targets
+//     if these have changed.
+//   - Results of a build are reported when they count as known, even if the caller of the build has cancelled it.
+//   - The state folder is watched too: if it is deleted, a build of everything creates it again.
+//   - A file that changed twice within the resolution of the clock is known to be uncertain (package source), and is
+//     hashed by the build that its event causes.
 package session
 
 import (
@@ -48,15 +53,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/watch"
 )
 
-// Config says which project to keep open, and how.
+// Config is which project to keep open, and how.
 type Config struct {
 	Build     workspace.Config
-	Platforms []string      // to build for; all if empty
-	Workers   int           // jobs at once; 0: as the project says
-	Quiet     time.Duration // how long a file must be left alone before it is looked at; 0: the default of package watch
-	Poll      time.Duration // not 0: look at all files so often, instead of being told of changes by the system
+	Platforms []string      // to build; all if empty
+	Workers   int           // concurrent jobs; 0: as in the project file
+	Quiet     time.Duration // how long a file must be unchanged before it is built; 0: the default of package watch
+	Poll      time.Duration // not 0: check all files at this interval, instead of getting events from the system
 
-	// Sooner lists the assets that are built before others, in this order, though after those that are wanted; may be nil.
+	// Sooner returns the assets that are built before others, in this order, but after those that somebody waits for;
+	// may be nil.
 	Sooner func() []control.Asset
 }
 
@@ -64,25 +70,25 @@ type Config struct {
 type Session struct {
 	cfg   Config
 	first chan struct{} // closed when the first build has ended
-	over  chan struct{} // closed when Run has
+	over  chan struct{} // closed when Run has returned
 
-	leastBuild, mostWait, retryAfter time.Duration // as the constants; other in tests
+	leastBuild, mostWait, retryAfter time.Duration // the constants, unless changed by tests
 
 	telling sync.Mutex // held while followers are called; taken before mu
 
-	mu        sync.Mutex // all below
+	mu        sync.Mutex // guards all fields below
 	project   *build.Project
 	followers []*follower
 	content   *content
-	wants     wants     // has a lock of its own
-	asked     []request // for builds
+	wants     wants     // has its own lock
+	asked     []request // builds
 	wake      chan struct{}
 	variables map[string]string
 }
 
 type follower struct{ f func(Event) }
 
-// Open reads the project. The error is a diag.List where the project is to blame.
+// Open opens the project. The error is a diag.List if the cause is in the project.
 func Open(cfg Config) (*Session, error) {
 	p, err := build.Open(cfg.Build)
 	if err != nil {
@@ -90,21 +96,21 @@ func Open(cfg Config) (*Session, error) {
 	}
 	p.Keep()
 	s := &Session{cfg: cfg, leastBuild: leastBuild, mostWait: mostWait, retryAfter: retryAfter, first: make(chan struct{}), over: make(chan struct{}), project: p, variables: p.Variables(), content: newContent(), wake: make(chan struct{}, 1)}
-	s.wants.begin() // the first build is as good as under way: who wants something waits for that, and not for all of it
+	s.wants.begin() // the first build is about to start: Want waits for its job in it, not for the whole build
 	return s, nil
 }
 
-// Project is the project as it is now. After a change of kiln.toml it is another one.
+// Project returns the current project, another one after a change of kiln.toml.
 func (s *Session) Project() *build.Project {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.project
 }
 
-// Workers is how many jobs run at once.
+// Workers is the number of concurrent jobs.
 func (s *Session) Workers() int { return s.Project().Workers(s.cfg.Workers) }
 
-// Follow has f called with every event from now on, until stop is called. f must neither block nor call the session.
+// Follow calls f with every event from now on, until stop is called. f must not block or call the session.
 func (s *Session) Follow(f func(Event)) (stop func()) {
 	me := &follower{f}
 	s.mu.Lock()
@@ -134,14 +140,14 @@ func (s *Session) tell(e Event) {
 	}
 }
 
-// Content is what there is for a platform after a build.
+// Content is everything on a platform after a build.
 type Content struct {
-	Number   int       // of the last build that is in it: what Ended tells of builds with a higher number is not
+	Number   int       // of the last build that is included: only Ended events of higher numbers have news
 	Products []Product // sorted by asset and sub id
 	Failures []Failure // sorted by asset
 }
 
-// Content tells of all products of a platform. It waits for the first build of the session to end, and never for a later one.
+// Content returns all products of a platform. It waits for the first build of the session, but never for a later one.
 func (s *Session) Content(ctx context.Context, platform string) (*Content, error) {
 	if err := s.waitForFirst(ctx); err != nil {
 		return nil, err
@@ -160,16 +166,16 @@ func (s *Session) waitForFirst(ctx context.Context) error {
 	}
 }
 
-// request is for a turn.
+// request is a request for a turn.
 type request struct {
 	do   func(*Turn)
 	done chan struct{}
 }
 
-// Turn has do called when the session is not building, and waits until it has returned. If the context ends before it begins, it is not
-// called.
+// Turn calls do when the session is not building, and waits until it has returned. If the context ends before, do is
+// not called.
 func (s *Session) Turn(ctx context.Context, do func(*Turn)) error {
-	var begun atomic.Bool // or given up
+	var begun atomic.Bool // or cancelled
 	r := request{func(t *Turn) {
 		if begun.CompareAndSwap(false, true) {
 			do(t)
@@ -196,24 +202,24 @@ func (s *Session) Turn(ctx context.Context, do func(*Turn)) error {
 	}
 }
 
-// Variables are the hashes of the environment variables that matter in the project, by name.
+// Variables returns the hashes of the project's relevant environment variables, by name.
 func (s *Session) Variables() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.variables
 }
 
-// Busy tells whether a build is under way.
+// Busy reports whether a build is under way.
 func (s *Session) Busy() bool { return s.wants.building() }
 
-// Build has everything looked at that changed, and built, and waits until that is done.
+// Build checks all changes, builds, and returns when that is done.
 func (s *Session) Build(ctx context.Context) error {
 	var err error
 	terr := s.Turn(ctx, func(t *Turn) { _, err = t.Build(ctx, t.r.request()) })
 	return errors.Join(terr, err)
 }
 
-// Blob opens the bytes of a product: its blob, or, if that is lost, an output that holds the same.
+// Blob opens the bytes of a product: its blob or, if that is lost, an output with the same content.
 func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 	p := s.Project()
 	f, err := p.OpenBlob(h)
@@ -237,8 +243,8 @@ func (s *Session) Blob(h digest.Hash) (*os.File, error) {
 	return nil, err
 }
 
-// Run builds, then follows changes and builds at each, until the context ends. The error is the context's, or tells why nothing can be
-// followed.
+// Run builds, then watches for changes and builds after each, until the context ends. The error is the context's, or
+// the reason why watching is impossible.
 func (s *Session) Run(ctx context.Context) error {
 	r := &run{Session: s, p: s.Project(), full: true, all: true, relink: true, onError: results.LastGood, over: ctx.Done()}
 	if err := r.watch(false); err != nil {
@@ -266,7 +272,7 @@ func (s *Session) Run(ctx context.Context) error {
 	}
 }
 
-// noted passes on the notes of a batch.
+// noted reports the notes of a batch.
 func (s *Session) noted(b *watch.Batch) {
 	for _, m := range b.Notes {
 		s.tell(Noted{m})

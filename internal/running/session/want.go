@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
-// Want has an asset, which is named by its id or its UUID, built for a platform, before all else if a build is under way, and waits until
-// its products are there. What was saved before is known then. The error says why they are not: fs.ErrNotExist if there is no such asset, a
-// *FailedError if its job failed.
+// Want has an asset (an id or a UUID) built for a platform, before everything else if a build is under way, and waits
+// until its products are there. Files saved before the call are included. The error is fs.ErrNotExist if there is no
+// such asset, a *FailedError if its job failed.
 func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, error) {
 	for {
 		s.mu.Lock()
@@ -49,15 +49,15 @@ func (s *Session) Want(ctx context.Context, platform, asset string) ([]Product, 
 	}
 }
 
-// more tells whether a build has begun, or there is something to build that was saved before the call, or left by the last build. If there
-// is, the build of it counts as begun.
+// more reports whether a build has begun, or whether there are changes to build that were saved before the call, or
+// left by the last build. If there are, their build counts as begun.
 func (s *Session) more(ctx context.Context, begun <-chan struct{}) (due bool) {
 	idle, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-begun:
-			cancel() // a turn would come only when that build has ended
+			cancel() // the turn would only start after that build
 		case <-idle.Done():
 		}
 	}()
@@ -74,7 +74,7 @@ func (s *Session) more(ctx context.Context, begun <-chan struct{}) (due bool) {
 	return due && ctx.Err() == nil
 }
 
-// answer is what a game gets that wants an asset.
+// answer returns what Want returns for the asset.
 func (j job) answer(id jobID) ([]Product, error) {
 	products := j.sorted(id)
 	if f := j.failure(id); f != nil && len(products) == 0 {
@@ -86,7 +86,7 @@ func (j job) answer(id jobID) ([]Product, error) {
 	return products, nil
 }
 
-// FailedError says that the asset that was wanted failed.
+// FailedError means that the requested asset failed.
 type FailedError struct{ Failure Failure }
 
 func (e *FailedError) Error() string {
@@ -96,24 +96,24 @@ func (e *FailedError) Error() string {
 	return e.Failure.Asset + " failed"
 }
 
-// wants is who waits for which asset in the build under way.
+// wants records which assets are waited for in the current build.
 type wants struct {
 	mu      sync.Mutex
-	over    chan struct{}    // closed when the build ends; nil: none is under way
-	next    chan struct{}    // closed when a build begins; nil: one is under way, or nobody waits for it
-	control *control.Control // of that build; nil: it does not know its jobs yet
-	jobs    map[jobID]job    // that ran in it
+	over    chan struct{}    // closed when the build ends; nil: there is none
+	next    chan struct{}    // closed when a build begins; nil: one is under way, or nobody waits
+	control *control.Control // of that build; nil: its jobs are not known yet
+	jobs    map[jobID]job    // that have run in it
 	waiting map[jobID][]chan job
-	expect  map[jobID]int // how many jobs an asset has that somebody waits for, as far as known
-	unknown chan struct{} // has a value if somebody waits for an asset that the build does not know; it may have been saved since
+	expect  map[jobID]int // number of jobs of each asset that is waited for, as far as known
+	unknown chan struct{} // has a value if somebody waits for an asset that the build does not know: its file may be newer than the build
 }
 
-// begin says that a build is under way, or is the next thing that the session does.
+// begin records that a build is under way, or is the next thing that the session does.
 func (w *wants) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over != nil {
-		return // that is known
+		return // recorded already
 	}
 	w.over, w.jobs, w.waiting = make(chan struct{}), map[jobID]job{}, map[jobID][]chan job{}
 	w.expect, w.unknown = map[jobID]int{}, make(chan struct{}, 1)
@@ -123,14 +123,14 @@ func (w *wants) begin() {
 	}
 }
 
-// missing has a value if somebody waits for an asset that the build under way does not know.
+// missing has a value if somebody waits for an asset that the current build does not know.
 func (w *wants) missing() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.unknown
 }
 
-// reach gives what is to be called once jobs can be asked for in the build that has begun.
+// reach returns the function to call when the jobs of the current build are known.
 func (w *wants) reach(c *control.Control) (prepared func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *wants) reach(c *control.Control) (prepared func()) {
 		w.mu.Lock()
 		if w.over != over {
 			w.mu.Unlock()
-			return // it has ended
+			return // the build has ended
 		}
 		w.control = c
 		ids := slices.Collect(maps.Keys(w.waiting))
@@ -150,7 +150,7 @@ func (w *wants) reach(c *control.Control) (prepared func()) {
 	}
 }
 
-// ask has the jobs of an asset done first.
+// ask moves the jobs of an asset to the front.
 func (w *wants) ask(c *control.Control, id jobID) {
 	done, jobs := c.Prioritise(id.platform, id.asset)
 	w.mu.Lock()
@@ -171,7 +171,7 @@ func (w *wants) ask(c *control.Control, id jobID) {
 	w.answer(id)
 }
 
-// building tells whether a build is under way.
+// building reports whether a build is under way.
 func (w *wants) building() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,8 +188,8 @@ func (w *wants) end() {
 	w.over, w.control, w.jobs, w.waiting, w.unknown = nil, nil, nil, nil, nil
 }
 
-// prioritise waits for a job of the build under way: it gives a channel on which the job comes when it has run, and one that is closed when the
-// build ends. Without a build ok is false, and the second is closed when one begins.
+// prioritise waits for a job in the current build. It returns a channel that receives the job when it has run, and one
+// that is closed when the build ends. Without a build ok is false, and the second channel is closed when one begins.
 func (w *wants) prioritise(id jobID) (done <-chan job, over <-chan struct{}, ok bool) {
 	w.mu.Lock()
 	if w.over == nil {
@@ -209,7 +209,7 @@ func (w *wants) prioritise(id jobID) (done <-chan job, over <-chan struct{}, ok 
 	return c, over, true
 }
 
-// named is the id of the asset that a name means in the build under way, or else the name.
+// named returns the id of the asset that a name means in the current build, or the name.
 func (w *wants) named(name string) string {
 	w.mu.Lock()
 	control := w.control
@@ -220,7 +220,7 @@ func (w *wants) named(name string) string {
 	return cmp.Or(control.Find(name), name)
 }
 
-// done takes in what came of a job that ran, and lets those go on who wait for it.
+// done records the outcome of a job, and wakes its waiters.
 func (w *wants) done(o report.Outcome) {
 	id := jobID{o.Platform, o.Asset}
 	w.mu.Lock()
@@ -235,7 +235,7 @@ func (w *wants) take(id jobID, o report.Outcome) {
 	w.jobs[id] = w.jobs[id].with(o)
 }
 
-// answer lets those go on who wait for an asset all of whose jobs are done.
+// answer wakes the waiters of an asset if all its jobs are done.
 func (w *wants) answer(id jobID) {
 	own := 0
 	for _, o := range w.jobs[id] {

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// folders are values by the absolute path of a folder. One is taken away with all below in the time that these take, however many others
-// there are: who removes a tree removes its folders one by one, and to look through all of them for each took 6.8 s with 16,000.
+// folders maps absolute paths of folders to values. The time to remove a folder with everything below depends only on
+// their number, because a tree is deleted one folder after the other: searching all folders each time took 6.8 s with
+// 16,000.
 type folders[T any] struct {
 	value T
 	known bool
 	sub   map[string]*folders[T]
 }
 
-// names are the parts of a path.
+// names iterates over the elements of a path.
 func names(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range strings.SplitSeq(path, string(filepath.Separator)) {
@@ -54,9 +55,9 @@ func (f *folders[T]) put(path string, value T) {
 	f.value, f.known = value, true
 }
 
-// cut takes away a folder and all below, and gives what they had.
+// cut removes a folder and everything below, and returns their values.
 func (f *folders[T]) cut(path string) []T {
-	holds, name := f, "" // the folder above, from which nothing else leads down here
+	holds, name := f, "" // the lowest parent that is needed for other folders
 	var cut string
 	for name = range names(path) {
 		if cut == "" || len(f.sub) > 1 || f.known {
@@ -74,7 +75,7 @@ func (f *folders[T]) cut(path string) []T {
 	return all
 }
 
-// all are the values of a folder and all below.
+// all returns the values of a folder and everything below.
 func (f *folders[T]) all() []T {
 	var all []T
 	if f.known {

@@ -9,8 +9,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fsNotify is the notifier of systems other than Linux and Windows: kqueue(2) of macOS and the BSDs. When a
-// file is closed they do not tell.
+// fsNotify is the notifier of systems other than Linux and Windows: kqueue(2) of macOS and the BSDs. They
+// do not report when a file is closed.
 type fsNotify struct {
 	w    *fsnotify.Watcher
 	out  chan []event
@@ -19,7 +19,7 @@ type fsNotify struct {
 
 	mu   sync.Mutex
 	tops map[string]bool
-	dirs folders[string] // that are watched, with their paths
+	dirs folders[string] // watched folders with their paths
 }
 
 func newFSNotify() (notifier, error) {
@@ -58,7 +58,7 @@ func (n *fsNotify) remove(dir string) {
 
 func (n *fsNotify) events() <-chan []event { return n.out }
 
-// sync cannot tell: folders are told of by themselves, in no common order.
+// sync cannot be implemented: folders are reported separately, in no common order.
 func (n *fsNotify) sync() bool { return false }
 
 func (n *fsNotify) close() {
@@ -83,7 +83,7 @@ func (n *fsNotify) read() {
 				return
 			}
 			if err != nil {
-				events = []event{{kind: lost}} // an overflow, most often
+				events = []event{{kind: lost}} // usually an overflow
 			}
 		}
 		select {
@@ -103,7 +103,7 @@ func (n *fsNotify) classify(e fsnotify.Event) []event {
 	case e.Has(fsnotify.Create) && isDir:
 		return []event{{path: e.Name, kind: moved, dir: true}}
 	case isDir && !n.top(e.Name) && !e.Has(fsnotify.Create):
-		return nil // of its entries somebody tells
+		return nil // its entries are reported
 	}
 	return []event{{path: e.Name, kind: changed, dir: isDir}}
 }

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inotify is Linux' notifier (inotify(7)), without a library in between: fsnotify does not tell that a file was closed after writing, which
-// is what saves waiting for it to be left alone.
+// inotify is the notifier of Linux (inotify(7)). It does not use fsnotify, which does not report that a file was closed
+// after writing. With that event, no waiting time is needed.
 type inotify struct {
 	file *os.File
 	out  chan []event
 	quit chan struct{}
 	over sync.WaitGroup
 
-	mu    sync.Mutex         // all below
-	paths map[int32][]string // a folder may be watched by several names, of which a link leads through some, and is told of by each
+	mu    sync.Mutex         // guards all fields below
+	paths map[int32][]string // a folder may be watched by several names, if links lead to it, and is reported by each
 	wds   folders[named]
-	marks map[int32]chan struct{} // of sync
+	marks map[int32]chan struct{} // for sync
 }
 
 // named is a name of a watched folder.
@@ -57,7 +57,7 @@ func newNotifier() (notifier, error) {
 }
 
 func (n *inotify) add(dir string, top bool) error {
-	mask := uint32(watchMask | unix.IN_MASK_ADD) // by another name it may be a top one
+	mask := uint32(watchMask | unix.IN_MASK_ADD) // under another name it may be a top folder
 	if top {
 		mask |= topMask
 	}
@@ -79,7 +79,7 @@ func (n *inotify) add(dir string, top bool) error {
 	return nil
 }
 
-// call uses the descriptor without making it a blocking one, as File.Fd would.
+// call uses the descriptor without making it blocking, as File.Fd would.
 func (n *inotify) call(f func(fd int) (int, error)) (r int, err error) {
 	c, err := n.file.SyscallConn()
 	if err != nil {
@@ -98,7 +98,8 @@ func (n *inotify) remove(dir string) {
 	}
 }
 
-// unname takes a name from a watched folder. One without a name is watched no more. n.mu is held.
+// unname removes a name of a watched folder. A folder without a name is no longer watched. n.mu is
+// held.
 func (n *inotify) unname(was named) {
 	left := slices.DeleteFunc(n.paths[was.wd], func(path string) bool { return path == was.path })
 	if n.paths[was.wd] = left; len(left) == 0 {
@@ -109,8 +110,8 @@ func (n *inotify) unname(was named) {
 
 func (n *inotify) events() <-chan []event { return n.out }
 
-// sync uses that the end of a watch is told in order with everything else. The folder that is watched for a moment is one that nobody else
-// watches.
+// sync relies on the order of events: the end of a watch is reported after all earlier events. It watches, for a
+// moment, a folder that nothing else watches.
 func (n *inotify) sync() bool {
 	done := make(chan struct{})
 	n.mu.Lock()
@@ -140,7 +141,7 @@ func (n *inotify) close() {
 	n.over.Wait()
 }
 
-// read reads events until the descriptor is closed. If it cannot be read any more, there are no more events.
+// read reads events until the descriptor is closed. After an error there are no more events.
 func (n *inotify) read() {
 	defer close(n.out)
 	buf := make([]byte, 64<<10)
@@ -163,7 +164,7 @@ func (n *inotify) read() {
 	}
 }
 
-// parse takes apart what the kernel tells (struct inotify_event: wd, mask, cookie, len, name).
+// parse decodes the kernel's events (struct inotify_event: wd, mask, cookie, len, name).
 func (n *inotify) parse(buf []byte) (events []event, marks []chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,7 +187,7 @@ func (n *inotify) parse(buf []byte) (events []event, marks []chan struct{}) {
 			continue
 		}
 		dirs := n.paths[wd]
-		if mask&unix.IN_IGNORED != 0 { // the folder is gone, or its file system
+		if mask&unix.IN_IGNORED != 0 { // the folder was removed, or its file system unmounted
 			delete(n.paths, wd)
 		}
 		for _, dir := range dirs {
@@ -198,7 +199,7 @@ func (n *inotify) parse(buf []byte) (events []event, marks []chan struct{}) {
 	return events, marks
 }
 
-// classify sets the kind of an event. It is false for one that says nothing new.
+// classify sets the kind of an event. It returns false for an event without news.
 func (e *event) classify(mask uint32) bool {
 	switch {
 	case mask&(unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_DELETE_SELF|unix.IN_MOVE_SELF|unix.IN_UNMOUNT) != 0:
@@ -208,7 +209,7 @@ func (e *event) classify(mask uint32) bool {
 	case mask&unix.IN_CLOSE_WRITE != 0:
 		e.kind = written
 	case mask&unix.IN_MODIFY != 0, mask&unix.IN_CREATE != 0 && !e.dir:
-		e.kind = opened // a hard link or a symbolic one is not opened, and waits a little longer
+		e.kind = opened // a hard or symbolic link is never opened, and waits a little longer
 	case mask&unix.IN_CREATE != 0:
 		e.kind = changed
 	case mask&unix.IN_ATTRIB != 0:

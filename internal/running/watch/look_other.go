@@ -4,7 +4,7 @@ package watch
 
 import "os"
 
-// lookOf looks at a file, and does not follow links.
+// lookOf returns the stat of a file, without following links.
 func lookOf(path string) (look, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

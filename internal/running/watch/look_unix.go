@@ -4,7 +4,7 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// lookOf looks at a file, and does not follow links.
+// lookOf returns the stat of a file, without following links.
 func lookOf(path string) (look, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

@@ -2,8 +2,8 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// networkName names the kind of file system of a path if others may write to it without this machine's knowledge (statfs(2),
-// linux/magic.h).
+// networkName returns the kind of a path's file system if other machines may write to it without this one noticing
+// (statfs(2), linux/magic.h).
 func networkName(path string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {

@@ -4,5 +4,5 @@ package watch
 
 func newNotifier() (notifier, error) { return newFSNotify() }
 
-// networkName is not known here: fsnotify fails where a system does not report changes.
+// networkName is not implemented here: fsnotify fails where a system does not report changes.
 func networkName(string) string { return "" }

@@ -7,34 +7,36 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// pending is what changed and was not taken yet.
+// pending are the changes that were not taken yet.
 type pending struct {
 	quiet, most time.Duration
 
 	paths  map[string]change
 	lost   bool
-	lostAt time.Time // when events were lost first
-	last   time.Time // when something changed last that is not being written
+	lostAt time.Time // when events were first lost
+	last   time.Time // time of the last change, except of files being written
 	notes  diag.List
 }
 
-// change is what is known of a path.
+// change is what is known about a path.
 type change struct {
 	first, last time.Time
-	open        bool // some program is writing it
+	open        bool // a program is writing it
 	gone        bool
 }
 
-// A batch of up to fewPaths files that are all written waits a third of the quiet time: for its neighbours, and for what a save dance does
-// after the last write. Beyond manyPaths some program is at work on the whole tree, as when a branch is switched: its changes should come
-// as one batch, which waits four times as long. With mostPaths it is cheaper to look at everything.
+// A batch of up to fewPaths completely written files waits a third of the quiet time: for related files, and for the
+// steps of a save after the last write. With more than manyPaths, a program is changing the whole tree, for example by
+// switching a branch. Its changes should be one batch, which waits four times as long. From mostPaths on, checking
+// everything is cheaper.
 const (
 	fewPaths  = 8
 	manyPaths = 200
 	mostPaths = 100_000
 )
 
-// openFactor is how many times the quiet time a file waits that stays open without being written to: a program may keep it open for good.
+// openFactor times the quiet time is how long a file that is open but not written to is waited for: a program may keep
+// it open for good.
 const openFactor = 4
 
 func (p *pending) any() bool { return p.lost || len(p.paths) > 0 || len(p.notes) > 0 }
@@ -75,7 +77,7 @@ func (p *pending) add(e event, now time.Time) {
 	}
 }
 
-// due is how long it takes until there is a batch, if nothing else changes; 0 or less: there is one.
+// due returns the time until there is a batch, if nothing else changes; 0 or less: there is one.
 func (p *pending) due(now time.Time) time.Duration {
 	if !p.lost && len(p.paths) == 0 {
 		return 0
@@ -98,7 +100,7 @@ func (p *pending) due(now time.Time) time.Duration {
 			end = earlier(end, c.last.Add(openFactor*p.quiet))
 			continue
 		}
-		if settled = true; c.gone { // the next step of a save dance may put another file there
+		if settled = true; c.gone { // the next step of a save may put another file there
 			wait = max(wait, p.quiet)
 		}
 	}
@@ -115,10 +117,10 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// ready is the batch. Files that are being written are left for later, unless they have been waited for long enough.
+// ready returns the batch. It leaves out files that are being written, unless they were waited for long enough.
 func (p *pending) ready(now time.Time) Batch { return p.batch(now, false) }
 
-// all is all there is, settled or not.
+// all returns all changes, settled or not.
 func (p *pending) all() Batch { return p.batch(time.Time{}, true) }
 
 func (p *pending) batch(now time.Time, all bool) Batch {
@@ -136,7 +138,7 @@ func (p *pending) batch(now time.Time, all bool) Batch {
 	return b
 }
 
-// taken says that a batch was taken.
+// taken removes the changes of a batch.
 func (p *pending) taken(b *Batch) {
 	p.lost, p.lostAt, p.notes = false, time.Time{}, nil
 	for _, path := range b.Paths {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// pollEvery is how often everything is looked at where the system does not report changes. To look at 100,000 files takes about 0.1 s
-// here; at least nine tenths of the time nothing is looked at.
+// pollEvery is the interval of polling, where the system does not report changes. Checking 100,000 files takes about
+// 0.1 s here; at most a tenth of the time is spent on it.
 const pollEvery = time.Second
 
-// poller looks at everything now and then.
+// poller checks everything at intervals.
 type poller struct {
 	every time.Duration
 	out   chan []event
@@ -26,25 +26,26 @@ type poller struct {
 	dirs folders[*listing]
 }
 
-// listing is a folder at a look.
+// listing is the content of a folder at one check.
 type listing struct {
 	dir     string
 	self    look // from before the entries were listed
 	entries map[string]look
 }
 
-// look is what is compared.
+// look is what is compared of a file.
 type look struct {
 	size    int64
 	mtime   int64 // nanoseconds since 1970
-	changed int64 // the same of the last change of anything about it; 0 where the system has none
+	changed int64 // the time of the last change of content or metadata, likewise; 0 if the system has none
 	inode   uint64
 	mode    uint32
 	dir     bool
-	fresh   bool // so new that another change need not show: it counts as one more the next time
+	fresh   bool // so new that another change may not show: counts as changed at the next check
 }
 
-// A file that changed less than this before it was looked at may change again without its times showing it; see package source.
+// A file that changed less than this before it was checked may change again without a change of its times; see package
+// source.
 const (
 	freshTime       = 20 * time.Millisecond
 	freshTimeCoarse = 2 * time.Second
@@ -132,7 +133,7 @@ func (p *poller) send(events []event) bool {
 	}
 }
 
-// look compares all folders with what they were.
+// look compares all folders with the last check.
 func (p *poller) look() []event {
 	p.mu.Lock()
 	all := p.dirs.all()
@@ -144,11 +145,11 @@ func (p *poller) look() []event {
 	return events
 }
 
-// lookAt compares a folder with what it was.
+// lookAt compares a folder with the last check.
 func (p *poller) lookAt(events []event, dir string) []event {
 	now, err := list(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) {
-		return events // a server that does not answer: it is compared when it does
+		return events // a server does not answer: compared when it does
 	}
 	p.mu.Lock()
 	was, still := p.dirs.get(dir)
@@ -156,8 +157,8 @@ func (p *poller) lookAt(events []event, dir string) []event {
 		p.dirs.put(dir, now)
 	}
 	if err != nil {
-		// It is watched no more. If the folder above is put back with it before that is looked at, both look as if nothing had been: so the
-		// one above forgets its name, and tells of it again.
+		// The folder is no longer watched. If its parent is restored with it before the next check, both look
+		// unchanged. So the parent forgets its name, and reports it again.
 		if above, ok := p.dirs.get(filepath.Dir(dir)); ok {
 			delete(above.entries, filepath.Base(dir))
 		}

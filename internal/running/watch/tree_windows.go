@@ -15,37 +15,37 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// changes is Windows' notifier (ReadDirectoryChangesW), without a library in between: fsnotify keeps each folder of a tree open, and
-// Windows renames no folder below which one is open. Here a tree is one handle, at its top.
+// changes is the notifier of Windows (ReadDirectoryChangesW). It does not use fsnotify, which keeps each folder of a
+// tree open, and Windows cannot rename a folder above an open one. Here a tree needs one handle, at its top.
 type changes struct {
 	out  chan []event
 	quit chan struct{}
 	over sync.WaitGroup
 
 	mu   sync.Mutex
-	tops map[string]*top // by path, of folders that were asked for
+	tops map[string]*top // by path: folders passed to add with top
 }
 
-// top is such a folder. Whether it is renamed itself is known to the folder that holds it alone.
+// top is such a folder. Only its parent reports that it is renamed itself.
 type top struct {
 	self, holder *reading
-	deep         bool // self tells of all below, which begins with the first folder below that is added
+	deep         bool // self reports everything below; set when the first folder below is added
 }
 
-// reading is a handle that the system tells of changes by.
+// reading is a handle through which the system reports changes.
 type reading struct {
 	n      *changes
 	path   string
-	only   string // the one name that counts; "" for all
+	only   string // the only name of interest; "" for all
 	deep   bool
 	mask   uint32
 	handle windows.Handle
 	over   windows.Overlapped
-	buf    [64 << 10]byte // shared folders allow no more
+	buf    [64 << 10]byte // the maximum for shared folders
 
 	mu     sync.Mutex
 	closed bool
-	last   bool // it asked for the last time
+	last   bool // it has read for the last time
 }
 
 const (
@@ -57,7 +57,7 @@ func newNotifier() (notifier, error) {
 	return &changes{out: make(chan []event, 64), quit: make(chan struct{}), tops: map[string]*top{}}, nil
 }
 
-// networkName is not known here: a share that does not report changes says so when it is asked to.
+// networkName is not implemented here: a share that does not report changes returns an error.
 func networkName(string) string { return "" }
 
 func (n *changes) add(dir string, asked bool) error {
@@ -78,14 +78,14 @@ func (n *changes) add(dir string, asked bool) error {
 	}
 	t := &top{self: self}
 	if up := filepath.Dir(dir); up != dir {
-		t.holder, _ = n.begin(up, filepath.Base(dir), windows.FILE_NOTIFY_CHANGE_DIR_NAME, false) // else only its end is noticed
+		t.holder, _ = n.begin(up, filepath.Base(dir), windows.FILE_NOTIFY_CHANGE_DIR_NAME, false) // otherwise only its removal is noticed
 	}
 	n.tops[dir] = t
 	return nil
 }
 
-// deepen has the nearest folder above that was asked for tell of all below. A handle keeps to what it was first asked, so there is a new
-// one, and the old one ends after that.
+// deepen makes the nearest top folder above report everything below. A handle cannot change what it reports, so there
+// is a new one, and the old one is closed afterwards.
 func (n *changes) deepen(dir string) error {
 	for up := filepath.Dir(dir); up != filepath.Dir(up); up = filepath.Dir(up) {
 		t := n.tops[up]
@@ -106,7 +106,7 @@ func (n *changes) deepen(dir string) error {
 	return nil
 }
 
-// begin opens a folder and asks for its changes. What happens after it returns is told.
+// begin opens a folder and requests its changes. Everything after it returns is reported.
 func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -132,8 +132,8 @@ func (n *changes) begin(path, only string, mask uint32, deep bool) (*reading, er
 	return r, nil
 }
 
-// ask asks for the next changes. Between two such calls the system keeps them; those that it has when the reading ends are asked for as
-// well.
+// ask requests the next changes. The system keeps changes between two calls; those that it has when the reading ends
+// are requested too.
 func (r *reading) ask() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,7 +148,7 @@ func (r *reading) ask() error {
 	return err
 }
 
-// end has read return, once it has told what happened until now.
+// end makes read return, after it has reported everything until now.
 func (r *reading) end() {
 	if r == nil {
 		return
@@ -172,7 +172,7 @@ func (r *reading) free() {
 	windows.CloseHandle(r.over.HEvent)
 }
 
-// read gives events until the folder is gone or the reading has ended.
+// read reports events until the folder is removed or the reading has ended.
 func (r *reading) read() {
 	defer r.free()
 	defer r.end()
@@ -183,7 +183,7 @@ func (r *reading) read() {
 		switch {
 		case errors.Is(err, windows.ERROR_OPERATION_ABORTED):
 			return
-		case errors.Is(err, windows.ERROR_NOTIFY_ENUM_DIR), err == nil && size == 0: // more than the buffer holds
+		case errors.Is(err, windows.ERROR_NOTIFY_ENUM_DIR), err == nil && size == 0: // more than the buffer can take
 			events = []event{{kind: lost}}
 		case err == nil:
 			events = r.parse(r.buf[:size])
@@ -191,7 +191,7 @@ func (r *reading) read() {
 		if err == nil || len(events) > 0 {
 			err = r.ask()
 		}
-		if err != nil && !errors.Is(err, windows.ERROR_OPERATION_ABORTED) && r.only == "" { // the folder is gone
+		if err != nil && !errors.Is(err, windows.ERROR_OPERATION_ABORTED) && r.only == "" { // the folder was removed
 			events = append(events, event{path: r.path, kind: removed})
 		}
 		if len(events) > 0 {
@@ -207,7 +207,8 @@ func (r *reading) read() {
 	}
 }
 
-// parse takes apart what the system tells (FILE_NOTIFY_INFORMATION: offset of the next, action, bytes of the name, name in UTF-16).
+// parse decodes the system's events (FILE_NOTIFY_INFORMATION: offset of the next, action, bytes of the name, name in
+// UTF-16).
 func (r *reading) parse(buf []byte) (events []event) {
 	for len(buf) >= 12 {
 		next, action, size := binary.LittleEndian.Uint32(buf), binary.LittleEndian.Uint32(buf[4:]), binary.LittleEndian.Uint32(buf[8:])
@@ -220,7 +221,7 @@ func (r *reading) parse(buf []byte) (events []event) {
 		}
 		name := string(utf16.Decode(units))
 		if e := (event{path: filepath.Join(r.path, name)}); r.only == "" && mayBeShort(name) && !isLong(e.path, name) {
-			events = append(events, event{kind: lost}) // any file may be meant
+			events = append(events, event{kind: lost}) // it may mean any file
 		} else if (r.only == "" || strings.EqualFold(filepath.Base(e.path), r.only)) && e.act(action) {
 			events = append(events, e)
 		}
@@ -232,8 +233,9 @@ func (r *reading) parse(buf []byte) (events []event) {
 	return events
 }
 
-// mayBeShort tells whether some part of a path could be the second name that Windows gives to what has a longer one: ABCDEF~1.TXT. A change
-// made by that name is told of by it. What editors call backups, as in a.txt~, is none.
+// mayBeShort reports whether an element of a path could be the second name that Windows gives to a file with a longer
+// one: ABCDEF~1.TXT. A change made by that name is reported by it. Backups of editors, such as a.txt~, are not such
+// names.
 func mayBeShort(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, `\`), func(part string) bool {
 		base, _, _ := strings.Cut(part, ".")
@@ -242,7 +244,7 @@ func mayBeShort(path string) bool {
 	})
 }
 
-// isLong tells whether a path ends in a name that is spelled out.
+// isLong reports whether a path ends in a name in its full form.
 func isLong(path, name string) bool {
 	text, err := windows.UTF16PtrFromString(path)
 	if err != nil {
@@ -253,7 +255,7 @@ func isLong(path, name string) bool {
 	return err == nil && int(n) <= len(buf) && strings.HasSuffix(strings.ToLower(windows.UTF16ToString(buf[:n])), strings.ToLower(name))
 }
 
-// act sets the kind of an event. It is false for one that says nothing new.
+// act sets the kind of an event. It returns false for an event without news.
 func (e *event) act(action uint32) bool {
 	if action == windows.FILE_ACTION_REMOVED || action == windows.FILE_ACTION_RENAMED_OLD_NAME {
 		e.kind = removed
@@ -263,8 +265,8 @@ func (e *event) act(action uint32) bool {
 	e.dir = err == nil && info.IsDir()
 	switch {
 	case e.dir && action == windows.FILE_ACTION_MODIFIED:
-		return false // of its entries there are events
-	case e.dir, action == windows.FILE_ACTION_RENAMED_NEW_NAME: // a folder that is new may have been moved here, with all below
+		return false // its entries have events
+	case e.dir, action == windows.FILE_ACTION_RENAMED_NEW_NAME: // a new folder may have been moved here, with its content
 		e.kind = moved
 	}
 	return true
@@ -288,7 +290,7 @@ func (n *changes) removeIf(gone func(path string) bool) {
 
 func (n *changes) events() <-chan []event { return n.out }
 
-// sync cannot tell: what happened is in the hands of the system until it is told.
+// sync cannot be implemented: the system keeps events until they are read.
 func (n *changes) sync() bool { return false }
 
 func (n *changes) close() {

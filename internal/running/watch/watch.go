@@ -1,31 +1,35 @@
-// Package watch tells which files change. It is told by the system where that works, and looks at everything now and then where it does
-// not.
+// Package watch reports which files change. The system reports changes where that works; elsewhere it checks everything
+// at intervals.
 //
 // Rules:
 //
-//   - Nothing is lost. Where changes may have gone unnoticed, as when the kernel's queue overflowed, a batch says so, and everything is to be
-//     looked at.
-//   - A folder is watched before it is listed: what is made in a new folder is either in the list or told of.
-//   - Saves come as one batch, when they are done: editors rename, copy, truncate and write in many steps. A file that a program still has open
-//     is waited for, and not longer than Most.
-//   - A batch waits until it is taken, and takes in what changes meanwhile.
-//   - As long as nothing changes nothing runs, but for polling.
+//   - Nothing is lost. If changes may have been missed, for example because the kernel's queue overflowed, a batch
+//     says so, and the caller has to check everything.
+//   - A folder is watched before it is listed: what is created in a new folder is in the list or reported.
+//   - The steps of a save come as one batch, when they are done: editors rename, copy, truncate and write in many
+//     steps. The watcher waits for a file that a program still has open, but not longer than Most.
+//   - A batch waits until it is taken, and includes changes that come meanwhile.
+//   - Nothing runs while nothing changes, except polling.
 //
 // Why nothing is lost, step by step:
 //
-//   - The system to the notifier: events come in order. That the queue overflowed is an event; that there will be no more is the end of the channel, and
-//     everything is looked at from then on.
-//   - A folder with all below is told of by its own name after it and those below are watched, whatever happened to it before: it is new, has another's
-//     name, came from elsewhere. So no event is needed from the time before. A folder that loses its name is forgotten, with what Pass knew of it.
-//   - An event may be told by a name that its folder has lost, and another one got: one that is said to be gone is watched anew if it is there.
-//   - What Pass reads is watched before it is asked: single files are watched before trees.
-//   - A folder that should be watched and cannot be is tried again every awayEvery, however much else goes on, and is told of as Lost when it can. Where
-//     the system tells of the cause's end, as with a folder that is not there or may not be read, the folder that holds it is enough.
-//   - To pending, and out of it: a path is added after its folder is watched, and taken away only by the batch that has it and was received, on the same
-//     goroutine.
-//   - Polling: a file so new that a change need not show in its times counts as changed at the next look as well. A folder that cannot be listed
-//     is kept as it was, and compared when it can. What comes and goes between two looks is seen by the times of its folder; so is a folder that was away
-//     just when it was to be watched.
+//   - From the system to the notifier: events come in order. An overflow of the queue is an event. If the channel is
+//     closed, there are no more events, and polling begins.
+//   - A folder with everything below is reported by its own name after it and those below are watched, whatever
+//     happened to it before: if it is new, renamed or moved. So no earlier event is needed. A folder that loses its
+//     name is forgotten, with what Pass knew about it.
+//   - An event may have a name that its folder has lost and another one got: if a folder reported as removed exists,
+//     it is watched again.
+//   - What Pass reads is watched before Pass is called: single files are watched before trees.
+//   - A folder that should be watched and cannot be is tried again every awayEvery, whatever else happens, and
+//     reported as Lost when it can. If the system reports the end of the cause (the folder did not exist, or could
+//     not be read), watching its parent is enough.
+//   - Pending changes: a path is added after its folder is watched, and removed only by the batch that has it and was
+//     received, on the same goroutine.
+//   - Polling: a file so new that a change may not show in its times counts as changed at the next check too. A
+//     folder that cannot be listed keeps its record, and is compared when it can. What appears and disappears between
+//     two checks shows in the times of its folder; so does a folder that was missing just when it should have been
+//     watched.
 package watch
 
 import (
@@ -44,42 +48,42 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Tree is a folder to watch with all folders below.
+// Tree is a folder to watch with everything below.
 type Tree struct {
 	Path string                           // absolute
-	Pass func(path string, dir bool) bool // what is passed over; may be nil. Called by one goroutine at a time
+	Pass func(path string, dir bool) bool // what to skip; may be nil. Called by one goroutine at a time
 
-	// Lists says that whoever follows the tree lists its folders, so that he may have seen what came and went between two looks: a folder in
-	// which something may have is told of. Only a notifier that looks now and then does not know.
+	// Lists means that the follower lists the tree's folders, so it may have seen files that existed only between two
+	// checks. A folder in which that is possible is reported. This only concerns polling.
 	Lists bool
 
-	// Forget says that a folder is not what it was: Pass may answer otherwise for what is in it. May be nil; called as Pass is.
+	// Forget reports that a folder was replaced: Pass may return other results below it. May be nil; called like Pass.
 	Forget func(dir string)
 }
 
-// Options say what is watched, and how.
+// Options are what is watched, and how.
 type Options struct {
-	Trees []Tree        // none in another, but where that one passes it over
-	Files []string      // single files, absolute, which need not be there
+	Trees []Tree        // no tree is inside another, unless that one skips it
+	Files []string      // single files, absolute; they need not exist
 	Quiet time.Duration // how long nothing must have changed; 0: DefaultQuiet
-	Most  time.Duration // how long a change waits at most for others; 0: DefaultMost
-	Poll  time.Duration // not 0: look at everything so often, whatever the system can do
+	Most  time.Duration // how long a change waits for others at most; 0: DefaultMost
+	Poll  time.Duration // not 0: check everything at this interval, even if the system reports changes
 }
 
-// The defaults. Saving a file is many steps within a few milliseconds: vim's dance of backup, write and rename takes 1 to 3 ms here,
-// Blender's up to 12. The bar for the whole way from a saved file to the running game is 60 ms.
+// The defaults. Saving a file is many steps within a few milliseconds: vim's sequence of backup, write and rename takes
+// 1 to 3 ms here, Blender's up to 12. The goal for the whole way from a saved file to the running game is 60 ms.
 const (
 	DefaultQuiet = 25 * time.Millisecond
 	DefaultMost  = 500 * time.Millisecond
 )
 
-// Batch is what changed.
+// Batch is a set of changes.
 type Batch struct {
-	Paths  []string  // absolute, sorted: new, changed or gone. A folder means all below it
-	Lost   bool      // anything may have changed besides
-	Unsure bool      // Lost is only because the system cannot tell whether this is all
-	Seen   time.Time // when the first of these changes was seen
-	Notes  diag.List // how changes are looked for from now on
+	Paths  []string  // absolute, sorted: new, changed or removed. A folder means everything below it
+	Lost   bool      // anything else may have changed too
+	Unsure bool      // the only reason for Lost is that the system cannot tell whether these are all changes
+	Seen   time.Time // when the first of these changes was noticed
+	Notes  diag.List // messages about how changes are found from now on
 }
 
 // Watcher watches.
@@ -88,7 +92,7 @@ type Watcher struct {
 	dirs    folders[*dir]
 	files   map[string]bool // Options.Files
 	pending pending
-	gone    map[string]*dir // folders that should be watched and cannot be, most often because they are not there; tried again every awayEvery
+	gone    map[string]*dir // folders that should be watched and cannot be, usually because they do not exist; tried again every awayEvery
 
 	batches chan Batch
 	flushes chan chan Batch
@@ -96,15 +100,15 @@ type Watcher struct {
 	over    sync.WaitGroup
 
 	mu     sync.Mutex
-	notify notifier // replaced by run's goroutine alone
+	notify notifier // replaced only by run's goroutine
 }
 
 // dir is a watched folder.
 type dir struct {
-	tree *Tree // nil: for single files only
+	tree *Tree // nil: watched only for single files
 }
 
-// event is one change as the system tells it.
+// event is one change reported by the system.
 type event struct {
 	path string
 	kind kind
@@ -114,35 +118,36 @@ type event struct {
 type kind uint8
 
 const (
-	changed kind = iota // in some way, maybe not the last; new, if it is a folder
-	opened              // a program is writing it; written will come
-	written             // and no longer open
-	moved               // has this name now, and came from elsewhere
+	changed kind = iota // changed, perhaps not for the last time; for a folder: new
+	opened              // a program is writing it; written will follow
+	written             // written and closed
+	moved               // has a new name
 	removed
-	stirred // a watched folder: what is in it now is told of, but more may have come and gone
-	lost    // events were
+	stirred // a watched folder: its entries are reported, but others may have come and gone
+	lost    // events were lost
 )
 
-// notifier is the way in which a system tells of changes.
+// notifier is how a system reports changes.
 type notifier interface {
-	// add watches a folder's entries, and, if it is one that was asked for, whether it goes away itself. Events that were not sent yet may be
-	// of its new or of its old name.
+	// add watches a folder's entries and, with top, whether it is removed itself. Events that were not sent yet may
+	// have its new or its old name.
 	add(dir string, top bool) error
-	// remove forgets a folder that is gone from its place, and all below.
+	// remove forgets a folder that is no longer in its place, and everything below.
 	remove(dir string)
-	// events are those that came since the last, in order.
+	// events sends the events since the last, in order.
 	events() <-chan []event
-	// sync has what happened before sent before it returns true. False: it cannot tell.
+	// sync returns true after all earlier events were sent. It returns false if it cannot tell.
 	sync() bool
 	close()
 }
 
-// limitError says that the system watches no more for this user, and how to have it do so.
+// limitError means that the system allows no more watches for this user, with a hint how to change
+// that.
 type limitError struct{ text, hint string }
 
 func (l *limitError) Error() string { return l.text }
 
-// New watches. Batches come when something changed after New returned.
+// New starts a watcher. Batches contain the changes after New returned.
 func New(o Options) (*Watcher, error) { return newWith(o, newNotifier) }
 
 func newWith(o Options, system func() (notifier, error)) (*Watcher, error) {
@@ -166,7 +171,7 @@ func newWith(o Options, system func() (notifier, error)) (*Watcher, error) {
 	return w, nil
 }
 
-// Batches is where changes come.
+// Batches is the channel of changes.
 func (w *Watcher) Batches() <-chan Batch { return w.batches }
 
 // Close ends it.
@@ -176,8 +181,8 @@ func (w *Watcher) Close() {
 	w.notify.close()
 }
 
-// Flush gives at once all that changed before the call, settled or not. What it gives does not come as a batch any more. Where the system
-// cannot tell whether that is all, it is Lost.
+// Flush returns at once all changes before the call, settled or not. They do not come as a batch any more. If the
+// system cannot tell whether these are all, Lost is set.
 func (w *Watcher) Flush(ctx context.Context) Batch {
 	w.mu.Lock()
 	n := w.notify
@@ -197,7 +202,7 @@ func (w *Watcher) Flush(ctx context.Context) Batch {
 	return b
 }
 
-// begin chooses how changes are looked for, and watches everything.
+// begin chooses how changes are found, and watches everything.
 func (w *Watcher) begin(system func() (notifier, error)) error {
 	every := w.opts.Poll
 	if every == 0 {
@@ -224,7 +229,7 @@ func (w *Watcher) begin(system func() (notifier, error)) error {
 	return w.watchAll()
 }
 
-// network finds a tree on a file system of another machine, and names that.
+// network finds a tree on a file system of another machine, and the name of that file system.
 func (w *Watcher) network() (path, fs string) {
 	for i := range w.opts.Trees {
 		if fs := networkName(w.opts.Trees[i].Path); fs != "" {
@@ -234,7 +239,7 @@ func (w *Watcher) network() (path, fs string) {
 	return "", ""
 }
 
-// subfolders are the names of the folders in a folder, links left out.
+// subfolders returns the names of the folders in a folder, without links.
 func subfolders(path string) ([]string, error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -251,7 +256,7 @@ func subfolders(path string) ([]string, error) {
 	return names, err
 }
 
-// watchAll watches every folder that there is. Single files come first: Pass may read them.
+// watchAll watches every existing folder. Single files come first, because Pass may read them.
 func (w *Watcher) watchAll() error {
 	w.dirs, w.gone = folders[*dir]{}, map[string]*dir{}
 	for f := range w.files {
@@ -268,7 +273,8 @@ func (w *Watcher) watchAll() error {
 	return nil
 }
 
-// watchFor watches a folder because of single files in it; one above it as long as it is not there.
+// watchFor watches a folder because of single files in it; if it does not exist, one of its
+// parents.
 func (w *Watcher) watchFor(folder string) error {
 	if w.dirs.has(folder) {
 		return nil
@@ -285,9 +291,9 @@ func (w *Watcher) watchFor(folder string) error {
 	return nil
 }
 
-// watchTree watches a folder and all below. One that is gone meanwhile, or may not be looked at, is told of by the folder that holds it
-// when that is so no more. One that cannot be watched for another reason, as when no file can be opened for a moment, is tried again, and
-// so is the top.
+// watchTree watches a folder and everything below. If a folder has been removed meanwhile, or may not be read, its
+// parent reports when that changes. If it cannot be watched for another reason, for example because no file can be
+// opened at the moment, it is tried again, and so is the top.
 func (w *Watcher) watchTree(t *Tree, path string) error {
 	err := w.notify.add(path, path == t.Path)
 	if isLimit(err) {
@@ -311,11 +317,11 @@ func (w *Watcher) watchTree(t *Tree, path string) error {
 	return nil
 }
 
-// run takes events and gives batches.
+// run receives events and sends batches.
 func (w *Watcher) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	looked := time.Now() // for folders that are gone; however often something else changes
+	looked := time.Now() // checked at intervals for missing folders, however often something else changes
 	for {
 		now := time.Now()
 		if len(w.gone) == 0 {
@@ -353,7 +359,7 @@ func (w *Watcher) run() {
 			w.pending.taken(&batch)
 		case reply := <-w.flushes:
 			w.drain()
-			w.lookForGone() // one that is back has been changed by whoever asks now
+			w.lookForGone() // the caller may have just created one
 			batch = w.pending.all()
 			w.pending.taken(&batch)
 			reply <- batch
@@ -362,13 +368,13 @@ func (w *Watcher) run() {
 	}
 }
 
-// drain takes what the notifier has sent already.
+// drain receives the events that the notifier has sent already.
 func (w *Watcher) drain() {
 	for {
 		select {
 		case events, ok := <-w.notify.events():
 			if !ok {
-				return // run sees it, too
+				return // run finds that too
 			}
 			w.take(events)
 		default:
@@ -377,7 +383,7 @@ func (w *Watcher) drain() {
 	}
 }
 
-// take takes in events, and watches folders that are new.
+// take handles events, and watches new folders.
 func (w *Watcher) take(events []event) {
 	now := time.Now()
 	for _, e := range events {
@@ -395,16 +401,16 @@ func (w *Watcher) take(events []event) {
 			if e.kind == removed {
 				w.pending.add(e, now)
 			}
-			w.missing(e.path) // of a tree, another folder may have its name already: it is looked for
+			w.missing(e.path) // another folder of a tree may have its name already, so it is looked up
 			if e.kind == removed {
 				if info, err := os.Lstat(e.path); err != nil || !info.IsDir() {
 					continue
 				}
-				e.kind, e.dir = moved, true // another folder has its name by now, of which nobody need tell again
+				e.kind, e.dir = moved, true // another folder has its name now, for which there may be no other event
 			}
 		}
 		if !watched {
-			continue // of a folder that is not watched any more
+			continue // of a folder that is no longer watched
 		}
 		if d.tree == nil || d.tree.Pass != nil && d.tree.Pass(e.path, e.dir) {
 			if w.files[e.path] {
@@ -422,7 +428,8 @@ func (w *Watcher) take(events []event) {
 	}
 }
 
-// stir notes that something may have come and gone in a folder. To list it and all below costs no more than the look which found that.
+// stir records that entries of a folder may have come and gone. Listing it and everything below costs no more than the
+// check which found that.
 func (w *Watcher) stir(folder string, now time.Time) {
 	d, watched := w.dirs.get(folder)
 	if !watched {
@@ -438,16 +445,17 @@ func (w *Watcher) stir(folder string, now time.Time) {
 		}
 	}
 	for f := range w.files {
-		if _, err := os.Lstat(f); filepath.Dir(f) == folder && errors.Is(err, fs.ErrNotExist) { // one that is there has been told of, if it was away
+		// An existing one has been reported if it was missing.
+		if _, err := os.Lstat(f); filepath.Dir(f) == folder && errors.Is(err, fs.ErrNotExist) {
 			w.pending.add(event{path: f, kind: removed}, now)
 		}
 	}
 }
 
-// watchBack watches the folders in a folder that were away just when they were to be watched, and back before the next look, to which they
-// are what they were.
+// watchBack watches the folders in a folder that were missing just when they should have been watched, and exist again
+// before the next check, which finds them unchanged.
 func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
-	subs, _ := subfolders(folder) // if it cannot be listed, a look says so
+	subs, _ := subfolders(folder) // if it cannot be listed, a check reports that
 	for _, sub := range subs {
 		if sub = filepath.Join(folder, sub); w.dirs.has(sub) || t.Pass != nil && t.Pass(sub, true) {
 			continue
@@ -460,7 +468,7 @@ func (w *Watcher) watchBack(t *Tree, folder string, now time.Time) error {
 	return nil
 }
 
-// forget watches a folder, and those below, no more.
+// forget stops watching a folder and everything below.
 func (w *Watcher) forget(path string) {
 	w.notify.remove(path)
 	if d, _ := w.dirs.get(path); d.tree != nil && d.tree.Forget != nil {
@@ -469,7 +477,7 @@ func (w *Watcher) forget(path string) {
 	w.dirs.cut(path)
 }
 
-// missing notes that a folder that was asked for is gone, so that it is looked for.
+// missing records that a requested folder is missing, so that it is looked for.
 func (w *Watcher) missing(path string) {
 	for i := range w.opts.Trees {
 		if t := &w.opts.Trees[i]; within(t.Path, path) && !w.dirs.has(t.Path) {
@@ -487,10 +495,11 @@ func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// awayEvery is how often a folder that should be watched and cannot be is looked for.
+// awayEvery is the interval at which a missing folder is looked for.
 const awayEvery = 500 * time.Millisecond
 
-// lookForGone looks whether folders are back. What is in them counts as lost: nobody was told of it.
+// lookForGone checks whether missing folders exist again. Their content counts as lost, because
+// nothing has reported it.
 func (w *Watcher) lookForGone() {
 	gone := w.gone
 	w.gone = map[string]*dir{}
@@ -511,7 +520,7 @@ func (w *Watcher) lookForGone() {
 	}
 }
 
-// lose notes that events were lost, and watches the folders that are new.
+// lose records that events were lost, and watches new folders.
 func (w *Watcher) lose(now time.Time) {
 	w.pending.lose(now)
 	if err := w.watchAll(); err != nil {
@@ -519,7 +528,7 @@ func (w *Watcher) lose(now time.Time) {
 	}
 }
 
-// poll goes over to looking at everything.
+// poll switches to polling.
 func (w *Watcher) poll(why error, now time.Time) {
 	w.notify.close()
 	w.mu.Lock()

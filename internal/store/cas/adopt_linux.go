@@ -12,13 +12,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// ErrOdd means that what should become a blob is not a regular file.
+// ErrOdd means that a file to be stored is not a regular file.
 var ErrOdd = errors.New("it is not a file")
 
-// Adopt makes a blob of the file of that name in dir, by moving it where that is safe and else by copying, and gives its hash and its
-// size in bytes. The file is gone then. Moving is safe if nobody else can write to the file any more: it is in the store already,
-// where programs may not open it, when the kernel is asked whether anybody has it open for writing or mapped (a lease, fcntl(2)). The
-// error is errors.ErrUnsupported, and the file where it was, if dir is on another file system than the store.
+// Adopt makes a blob of the named file in dir, by moving it if that is safe and by copying otherwise, and returns its
+// hash and size in bytes. The file is removed from dir. Moving is safe if no process can write to the file any more: it
+// is first moved into the store, where programs may not open it, and then the kernel is asked whether a process has it
+// open for writing or mapped (a lease, fcntl(2)). If dir is on another file system than the store, the error is
+// errors.ErrUnsupported and the file stays.
 func (s *Store) Adopt(dir *os.File, name string) (digest.Hash, int64, error) {
 	tmp := s.tempName()
 	switch err := unix.Renameat(int(dir.Fd()), name, unix.AT_FDCWD, tmp); err {
@@ -36,7 +37,7 @@ func (s *Store) Adopt(dir *os.File, name string) (digest.Hash, int64, error) {
 		return digest.Hash{}, 0, errors.Join(fmt.Errorf("%s: %w", name, err), os.RemoveAll(tmp))
 	}
 	f := os.NewFile(uintptr(fd), tmp)
-	defer f.Close() // ends the lease
+	defer f.Close() // releases the lease
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return digest.Hash{}, 0, errors.Join(fmt.Errorf("%s: %w", name, ErrOdd), err, os.RemoveAll(tmp))
@@ -48,7 +49,7 @@ func (s *Store) Adopt(dir *os.File, name string) (digest.Hash, int64, error) {
 	return s.moveIn(f, st.Size)
 }
 
-// moveIn names a file of the temporary folder that nobody writes to.
+// moveIn makes a blob of a file in the temporary folder that no process writes to.
 func (s *Store) moveIn(f *os.File, size int64) (h digest.Hash, n int64, err error) {
 	if size <= smallBlob {
 		data := make([]byte, size)
@@ -76,7 +77,7 @@ func (s *Store) moveIn(f *os.File, size int64) (h digest.Hash, n int64, err erro
 	return h, n, s.name(f.Name(), h)
 }
 
-// copyIn writes a blob with what a file holds.
+// copyIn makes a blob by copying a file.
 func (s *Store) copyIn(f *os.File) (digest.Hash, int64, error) {
 	w := s.Create()
 	if _, err := io.Copy(w, f); err != nil {
@@ -92,7 +93,7 @@ func unshared(fd int) bool {
 	return err == nil
 }
 
-// plain reports whether a file has no attributes of its own but those that the system gives every file.
+// plain reports whether a file has only the attributes that the system gives every file.
 func plain(fd int) bool {
 	var buf [256]byte
 	n, err := unix.Flistxattr(fd, buf[:])

@@ -13,32 +13,32 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// Blobs is a store of immutable blobs by the hash of their content, wherever it is. Its methods may be called by several goroutines. A
-// context that is done ends a call with the context's error, and then nothing was stored. Package castest has the tests that every store
-// has to pass.
+// Blobs is a store of immutable blobs by the hash of their content, on this machine or another one. Its methods may be
+// called by several goroutines. If the context ends, a call returns the context's error and stores nothing. Package
+// castest has the tests that every store must pass.
 type Blobs interface {
-	// Has reports for each hash whether its blob is there, with the right bytes.
+	// Has reports for each hash whether its blob exists, with correct bytes.
 	Has(ctx context.Context, hashes []digest.Hash) ([]bool, error)
 
-	// Open opens a blob whose bytes are known to be right. If it is not available, Lost reports true for the
+	// Open opens a blob whose bytes have been checked. If it is not available, Lost reports true for the
 	// error.
 	Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, error)
 
-	// Put stores the blob of that hash, whole or not at all: nobody sees half of it. Of bytes that are not those of the hash nothing is kept,
-	// and the error is ErrDamaged; an error of the reader is given back. If the blob is there already, nothing may be read.
+	// Put stores the blob of a hash, completely or not at all. If the bytes have another hash, nothing is stored and
+	// the error is ErrDamaged; an error of the reader is returned. If the blob exists already, Put may read nothing.
 	Put(ctx context.Context, h digest.Hash, from io.Reader) error
 }
 
 var _ Blobs = (*Store)(nil)
 
-// Lost reports whether an error says that a blob is not available, since it is not there or was damaged.
+// Lost reports whether an error means that a blob is not available because it is missing or was damaged.
 func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
 
-// Has looks at several blobs at once; one that is promised counts as there. One that does not look as it did when
-// its bytes were known is hashed, and removed if it is damaged.
+// Has checks several blobs at once; a promised blob counts as existing. A blob whose stat differs from the
+// recorded one is hashed, and removed if it is damaged.
 func (s *Store) Has(ctx context.Context, hashes []digest.Hash) ([]bool, error) {
 	if len(hashes) == 0 {
-		return nil, ctx.Err() // without a cost: builds ask for each trace
+		return nil, ctx.Err() // must be free: builds ask for each trace
 	}
 	has := make([]bool, len(hashes))
 	var next atomic.Int64
@@ -74,7 +74,7 @@ func (s *Store) Has(ctx context.Context, hashes []digest.Hash) ([]bool, error) {
 	return has, nil
 }
 
-// Open is OpenFile for those who may as well read from another store.
+// Open is OpenFile as a method of Blobs.
 func (s *Store) Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Store) Open(ctx context.Context, h digest.Hash) (io.ReadSeekCloser, err
 	return f, nil
 }
 
-// Put stores a blob whose hash is known. A store that is only looked into refuses.
+// Put stores a blob whose hash is known. It fails if the store is read-only.
 func (s *Store) Put(ctx context.Context, h digest.Hash, from io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Store) Put(ctx context.Context, h digest.Hash, from io.Reader) error {
 	return err
 }
 
-// stoppable reads until a context is done.
+// stoppable is a reader that fails when a context ends.
 type stoppable struct {
 	ctx  context.Context
 	from io.Reader

@@ -1,17 +1,16 @@
 // Package cas keeps immutable blobs by the hash of their content, and puts them into the output tree. It
 // knows no jobs.
 //
-// What any store of blobs does, on this machine or another one, is the interface Blobs: report which blobs
-// are there, open one, take one whose hash is known. Store is the one on this machine's disk, and does more,
-// which only a folder of files can: products whose hash is not known yet are written or moved into it
-// (Create, Add, Adopt), files are opened as such (OpenFile) and linked into the output tree (Materialise),
-// lost blobs are restored from outputs (Restore), and what blobs look like is noted and doubted (Known,
-// Verify, Distrust, Flush). Builds and what cleans up after them (Walk, Remove) work on it; callers that only
-// read products take Blobs.
+// The interface Blobs has what any store of blobs does, on this machine or another one: report which blobs
+// exist, open one, take one whose hash is known. Store is on this machine's disk, and does more, which only a
+// folder of files can: it takes products whose hash is not known yet, by writing or moving them (Create, Add,
+// Adopt); it opens blobs as files (OpenFile) and links them into the output tree (Materialise); it restores
+// lost blobs from outputs (Restore); and it records the stats of blobs and doubts them (Known, Verify,
+// Distrust, Flush). Builds and cleaning (Walk, Remove) use Store; callers that only read products use Blobs.
 //
-// A blob is written beside, or adopted, named when it is whole, and read-only from then on. It is not synced:
-// after a power failure it may be short, empty or full of zeros. So it is trusted only as long as it looks as
-// it did when its bytes were known: see trust.go.
+// A blob is written under a temporary name (or adopted), renamed when it is complete, and read-only from then
+// on. It is not synced: after a power failure it may be short, empty or full of zeros. So it is trusted only
+// as long as its stat is the one that was recorded when its bytes were known: see trust.go.
 package cas
 
 import (
@@ -30,31 +29,31 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// ErrDamaged says that a blob's bytes are not those of its name.
+// ErrDamaged means that a blob's bytes do not have its hash.
 var ErrDamaged = errors.New("blob is damaged")
 
-// smallBlob is what a writer holds in memory before it begins a file: below it, a blob that is already
-// there costs no file at all.
+// smallBlob is how much a writer keeps in memory before it creates a file. A smaller blob that exists
+// already needs no file.
 const smallBlob = 256 << 10
 
 // Store is a folder of blobs: <dir>/ab/cdef..., temporary files in <dir>/tmp. Its methods may be called by several goroutines.
 type Store struct {
-	OnDamage func(digest.Hash) // called for each damaged blob that is found; may be nil
-	Fetch    Fetch             // where promised blobs come from; nil: no promise counts
-	Workers  int               // how many blobs Has looks at at once; 0 stands for as many as there are processors
+	OnDamage func(digest.Hash) // called for each damaged blob; may be nil
+	Fetch    Fetch             // fetches promised blobs; nil: promises do not count
+	Workers  int               // how many blobs Has checks at once; 0 means the number of processors
 
 	dir   string
 	temp  atomic.Int64
-	place atomic.Int32 // how blobs get into the output tree: a method below
-	made  sync.Map     // folders known to be there
-	still bool         // read only: a damaged blob is left where it is
+	place atomic.Int32 // how blobs get into the output tree: one of the constants below
+	made  sync.Map     // folders known to exist
+	still bool         // read-only: damaged blobs are not removed
 	notes notes
 	locks [64]sync.Mutex                      // by blob; see lock
-	ways  [byCopy]func(src, dst string) error // but for byCopy; replaced in tests
+	ways  [byCopy]func(src, dst string) error // one for each way except byCopy; replaced in tests
 }
 
-// Open opens or makes a store, and removes what an interrupted writer left behind. The
-// caller holds the project's lock.
+// Open opens or creates a store, and removes temporary files of interrupted writers. The caller
+// holds the project's lock.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir, ways: sharing}
 	tmp := filepath.Join(dir, "tmp")
@@ -64,23 +63,23 @@ func Open(dir string) (*Store, error) {
 	return s, os.MkdirAll(tmp, 0o777)
 }
 
-// OpenReadOnly opens a store to look into. Nothing is made, removed or written.
+// OpenReadOnly opens a store for inspection. Nothing is created, removed or written.
 func OpenReadOnly(dir string) *Store { return &Store{dir: dir, ways: sharing, still: true} }
 
-// LetRemove lets blobs be removed from a store that was opened to look into. The caller holds the project's lock.
+// LetRemove allows removing and writing in a store opened by OpenReadOnly. The caller holds the project's lock.
 func (s *Store) LetRemove() {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
 	s.still = false
 }
 
-// Path is where a blob is or would be.
+// Path is the path of a blob, whether it exists or not.
 func (s *Store) Path(h digest.Hash) string {
 	x := h.String()
 	return filepath.Join(s.dir, x[:2], x[2:])
 }
 
-// Remove removes a blob, unless the store is open for reading only.
+// Remove removes a blob, unless the store is read-only.
 func (s *Store) Remove(h digest.Hash) error {
 	if s.still {
 		return nil
@@ -89,7 +88,7 @@ func (s *Store) Remove(h digest.Hash) error {
 	return disk.Remove(s.Path(h))
 }
 
-// Read reads a blob whole and verifies it.
+// Read reads a whole blob and checks it.
 func (s *Store) Read(h digest.Hash) ([]byte, error) {
 	s.bring(h)
 	b, err := disk.ReadFile(s.Path(h))
@@ -97,7 +96,7 @@ func (s *Store) Read(h digest.Hash) ([]byte, error) {
 		return nil, err
 	}
 	if digest.Of(b) != h {
-		s.Verify(h) // which removes it, unless it has just been made again
+		s.Verify(h) // this removes it, unless it was made again meanwhile
 		return nil, fmt.Errorf("%s: %w", h.Short(), ErrDamaged)
 	}
 	return b, nil
@@ -117,11 +116,11 @@ func (s *Store) Walk(f func(digest.Hash, fs.FileInfo) error) error {
 		}
 		h, err := digest.Parse(filepath.Base(filepath.Dir(path)) + e.Name())
 		if err != nil {
-			return nil // not ours
+			return nil // not a blob
 		}
 		info, err := e.Info()
 		if err != nil {
-			return nil // gone meanwhile
+			return nil // removed meanwhile
 		}
 		return f(h, info)
 	})
@@ -133,13 +132,13 @@ type Writer struct {
 	h    *digest.Hasher
 	n    int64
 	buf  bytes.Buffer
-	file *os.File // once buf became too small
-	err  error    // of the first write that failed; there will be no blob
+	file *os.File // nil while buf is large enough
+	err  error    // of the first failed write; no blob will be made
 }
 
 var writers = sync.Pool{New: func() any { return &Writer{h: digest.New()} }}
 
-// Create begins a blob. Commit or Abort must follow.
+// Create starts a blob. It must be followed by Commit or Abort.
 func (s *Store) Create() *Writer {
 	w := writers.Get().(*Writer)
 	w.s, w.n, w.file, w.err = s, 0, nil, nil
@@ -176,16 +175,18 @@ func (w *Writer) write(p []byte) (int, error) {
 	return w.file.Write(p)
 }
 
-// Commit names the blob and gives its hash and its size in bytes. If a Write failed, it gives that error again and there is no blob.
+// Commit stores the blob and returns its hash and size in bytes. If a Write failed, Commit returns that error and
+// stores nothing.
 func (w *Writer) Commit() (digest.Hash, int64, error) { return w.commit(nil) }
 
-// CommitAs is Commit for bytes that are to have that hash. If they have not, nothing is kept, and the error is ErrDamaged.
+// CommitAs is Commit for bytes that must have this hash. If they do not, nothing is stored, and the error is
+// ErrDamaged.
 func (w *Writer) CommitAs(h digest.Hash) error {
 	_, _, err := w.commit(&h)
 	return err
 }
 
-// commit is Commit for bytes that are to have that hash; nil stands for any.
+// commit is Commit for bytes that must have this hash; nil accepts any.
 func (w *Writer) commit(want *digest.Hash) (digest.Hash, int64, error) {
 	defer w.release()
 	if w.err != nil {
@@ -219,7 +220,7 @@ func (w *Writer) commit(want *digest.Hash) (digest.Hash, int64, error) {
 	return h, w.n, w.name(h)
 }
 
-// name makes the temporary file read-only and gives it the blob's name.
+// name makes the temporary file read-only and renames it to the blob's name.
 func (w *Writer) name(h digest.Hash) error {
 	tmp := w.file.Name()
 	err := readOnly(w.file)
@@ -233,8 +234,8 @@ func (w *Writer) name(h digest.Hash) error {
 	return w.s.name(tmp, h)
 }
 
-// name gives a temporary file the name of the blob that it is, in place of one that is not sound. The blob's lock is held: equal products
-// are one file in the output tree, however many made them at once.
+// name renames a temporary file to the name of its blob, and replaces a damaged one. The blob's lock is held, so that
+// equal products are one file in the output tree, even if several writers made them at once.
 func (s *Store) name(tmp string, h digest.Hash) error {
 	to := s.Path(h)
 	err := s.mkdir(filepath.Dir(to))
@@ -242,7 +243,7 @@ func (s *Store) name(tmp string, h digest.Hash) error {
 		err = nameFile(tmp, to)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = disk.Replace(tmp, to) // a blob that was cut short
+		err = disk.Replace(tmp, to) // the existing blob is incomplete
 	}
 	if err != nil {
 		os.Remove(tmp)
@@ -252,7 +253,7 @@ func (s *Store) name(tmp string, h digest.Hash) error {
 	return nil
 }
 
-// Abort drops what was written.
+// Abort discards what was written.
 func (w *Writer) Abort() {
 	w.drop()
 	w.release()
@@ -275,7 +276,7 @@ func (w *Writer) release() {
 	}
 }
 
-// Add stores bytes and gives their hash.
+// Add stores bytes and returns their hash.
 func (s *Store) Add(b []byte) (digest.Hash, error) {
 	w := s.Create()
 	if _, err := w.Write(b); err != nil {
@@ -294,7 +295,7 @@ func (s *Store) tempName() string {
 	return filepath.Join(s.dir, "tmp", fmt.Sprintf("%d-%d", os.Getpid(), s.temp.Add(1)))
 }
 
-// mkdir makes a folder and remembers that it is there.
+// mkdir creates a folder and remembers that it exists.
 func (s *Store) mkdir(dir string) error {
 	if _, ok := s.made.Load(dir); ok {
 		return nil
@@ -306,21 +307,21 @@ func (s *Store) mkdir(dir string) error {
 	return nil
 }
 
-// Forget forgets which folders are there; for when another process may have removed some.
+// Forget forgets which folders exist. Call it when another process may have removed some.
 func (s *Store) Forget() { s.made.Clear() }
 
 // Ways to put a blob into the output tree, best first.
 const (
-	byReflink = iota // shares the bytes, not the file: an edit of the output cannot damage the blob
-	byLink           // is the same file
+	byReflink = iota // shares the data, not the file: editing the output cannot damage the blob
+	byLink           // the same file
 	byCopy
 )
 
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
-// Materialise makes the file dst the content of a blob, which has to be sound, whole or not at all, read-only. Folders are made as needed.
-// A way that the file system refuses is not tried again. After an error a file whose name begins with disk.TempPrefix may be left in dst's
-// folder.
+// Materialise puts a blob, which must be correct, into the file dst, completely or not at all, read-only. Folders are
+// created as needed. A way that the file system refuses is not tried again. After an error, a file whose name begins
+// with disk.TempPrefix may be left in dst's folder.
 func (s *Store) Materialise(h digest.Hash, dst string) error {
 	s.bring(h)
 	l := s.lock(h)
@@ -335,7 +336,7 @@ func (s *Store) Materialise(h digest.Hash, dst string) error {
 	}
 	err = s.materialise(h, dst)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, serr := os.Lstat(s.Path(h)); serr == nil { // somebody removed the folder
+		if _, serr := os.Lstat(s.Path(h)); serr == nil { // somebody removed dst's folder
 			s.made.Delete(filepath.Dir(dst))
 			if err := s.mkdir(filepath.Dir(dst)); err != nil {
 				return err
@@ -372,7 +373,8 @@ func (s *Store) materialise(h digest.Hash, dst string) error {
 	return s.copy(src, dst)
 }
 
-// share makes dst by reflink or hard link. A hard link is there at once; a reflink is made beside, since it begins as an empty file.
+// share makes dst by reflink or hard link. A hard link is complete at once; a reflink starts as an empty file, so it
+// gets a temporary name first.
 func (s *Store) share(way int, src, dst string) error {
 	if way == byLink {
 		if err := s.ways[way](src, dst); !errors.Is(err, fs.ErrExist) {
@@ -390,7 +392,7 @@ func (s *Store) share(way int, src, dst string) error {
 }
 
 func (s *Store) rename(tmp, dst string) error {
-	// rename(2) does nothing if both are links to one file, and leaves tmp.
+	// If both are links to one file, rename(2) does nothing and leaves tmp.
 	err := disk.Replace(tmp, dst)
 	if rerr := os.Remove(tmp); err == nil && !errors.Is(rerr, fs.ErrNotExist) {
 		err = rerr
@@ -410,7 +412,7 @@ func (s *Store) copy(src, dst string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	in.Close() // dst may be a link to it, and Windows replaces no file that is open
+	in.Close() // dst may be a link to it, and Windows cannot replace an open file
 	if rerr := readOnly(out); err == nil {
 		err = rerr
 	}
@@ -425,8 +427,8 @@ func (s *Store) copy(src, dst string) error {
 	return s.rename(tmp, dst)
 }
 
-// RemoveOutput removes a read-only file of the output tree, and the folders above it that became empty, up to
-// and without root. A file that is not there is no error.
+// RemoveOutput removes a read-only file of the output tree, and the folders above it that became empty,
+// except root. A missing file is not an error.
 func RemoveOutput(root, file string) error {
 	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

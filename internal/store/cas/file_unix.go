@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// readOnly is for protection alone: where a file system has no modes, nothing depends on it.
+// readOnly only protects against accidents: nothing depends on it where a file system has no modes.
 func readOnly(f *os.File) error {
 	if err := f.Chmod(0o444); !refused(err) {
 		return err
@@ -16,7 +16,8 @@ func readOnly(f *os.File) error {
 	return nil
 }
 
-// linkFile renames a file by a link, which is never over another one. Where there are no links, it may be.
+// linkFile renames a file by a link, which never replaces another file. Without links, a rename is used,
+// which may.
 func linkFile(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil {
@@ -33,7 +34,8 @@ func link(blob, dst string) error { return os.Link(blob, dst) }
 // ext4 allows 65,000 links to a file.
 var errTooManyLinks = syscall.EMLINK
 
-// refused reports whether the file system cannot do a thing at all, so that another way is tried.
+// refused reports whether the file system does not support an operation, so that another way is
+// tried.
 func refused(err error) bool {
 	for _, e := range []error{
 		syscall.EOPNOTSUPP, syscall.ENOTSUP, syscall.ENOSYS, syscall.EINVAL, syscall.EXDEV, syscall.EPERM, syscall.EMLINK, syscall.ENOTTY, errors.ErrUnsupported,

@@ -10,10 +10,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Windows knows read-only as an attribute, which also keeps a file from being replaced or removed.
+// On Windows, read-only is an attribute, which also prevents replacing and removing a file.
 func readOnly(f *os.File) error { return os.Chmod(f.Name(), 0o444) }
 
-// nameFile renames a file, but not over another one: that is fs.ErrExist.
+// nameFile renames a file. If the new name exists, the error is fs.ErrExist.
 func nameFile(from, to string) error {
 	old, err := windows.UTF16PtrFromString(from)
 	if err != nil {
@@ -30,7 +30,8 @@ func nameFile(from, to string) error {
 	return nil
 }
 
-// link makes the blob read-only again: it is not after another link to it was replaced or removed.
+// link makes the blob read-only again, because replacing or removing another link to it clears
+// that.
 func link(blob, dst string) error {
 	if err := os.Link(blob, dst); err != nil {
 		return err

@@ -12,16 +12,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// notedFile is what the name of a list of records beside the store ends in. A record is the hash of a blob, 32 bytes about it, the kind of
-// record, which says what these are, and a checksum of all that. Of records of one kind about one blob the last counts.
+// notedFile is the suffix of a file of records beside the store. A record has the hash of a blob, 32 bytes about it,
+// the kind of record, which defines these bytes, and a checksum. Of several records of one kind about one blob, the
+// last counts.
 const notedFile = ".noted"
 
 const (
-	notedHead  = "KILN\x00not\x02\x00\x00\x00" // with its version
+	notedHead  = "KILN\x00not\x02\x00\x00\x00" // followed by its version
 	recordSize = checkedSize + 4
 )
 
-// The first version had what blobs looked like alone: hash and look, no kind and no checksum.
+// Version 1 had only stats: hash and stat, no kind and no checksum.
 const (
 	firstHead   = "KILN\x00not\x01\x00\x00\x00"
 	firstSize   = digest.Size + lookSize
@@ -31,23 +32,23 @@ const (
 
 // Kinds of record.
 const (
-	lookRecord = 1 // what the blob looked like when its bytes were known: size, modification and change time, inode
+	lookRecord = 1 // the blob's stat when its bytes were known: size, modification and change time, inode
 	sumRecord  = 2 // the SHA-256 of its bytes
 
-	promiseRecord = 3 // its size, of one that can be fetched; its SHA-256 is in a record before
+	promiseRecord = 3 // the size of a blob that can be fetched; an earlier record has its SHA-256
 )
 
-// records are what the file holds.
+// records are the content of the file.
 type records struct {
-	known map[digest.Hash]source.Stat       // what blobs looked like when their bytes were known
-	sums  map[digest.Hash][sha256.Size]byte // of those that somebody asked for
+	known map[digest.Hash]source.Stat       // stats of blobs when their bytes were known
+	sums  map[digest.Hash][sha256.Size]byte // of blobs for which it was requested
 
 	promised map[digest.Hash]int64 // sizes of blobs that can be fetched
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// parseNotes reads a file, and reports whether it should be rewritten. Useless records are left out.
+// parseNotes reads a file, and reports whether it should be rewritten. It skips useless records.
 func parseNotes(data []byte) (r records, anew bool) {
 	r = records{known: map[digest.Hash]source.Stat{}, sums: map[digest.Hash][sha256.Size]byte{}, promised: map[digest.Hash]int64{}}
 	if rest, ok := bytes.CutPrefix(data, []byte(firstHead)); ok {
@@ -88,7 +89,7 @@ func parseLook(b []byte) source.Stat {
 	return source.Stat{Size: int64(v(0)), MTime: int64(v(1)), CTime: int64(v(2)), Inode: v(3)}
 }
 
-// file is a file with these records.
+// file encodes these records.
 func (r *records) file() []byte {
 	b := append(make([]byte, 0, len(notedHead)+(len(r.known)+len(r.sums))*recordSize), notedHead...)
 	for h, st := range r.known {
@@ -118,7 +119,7 @@ func appendRecord(b []byte, h digest.Hash, about [lookSize]byte, kind uint32) []
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// load reads what was noted. What is known already is newer.
+// load reads the recorded stats. What is in memory already is newer.
 func (s *Store) load() {
 	data, _ := disk.ReadFile(s.dir + notedFile)
 	newer, anew := s.notes.records, s.notes.anew
@@ -129,8 +130,8 @@ func (s *Store) load() {
 	maps.Copy(s.notes.promised, newer.promised)
 }
 
-// SHA256 gives the SHA-256 of a blob that is sound, or promised, for callers that know blobs by that. It is
-// noted as long as the blob is there.
+// SHA256 returns the SHA-256 of a blob that is correct or promised. It is recorded as long as the blob
+// exists.
 func (s *Store) SHA256(h digest.Hash) ([sha256.Size]byte, error) {
 	l := s.lock(h)
 	l.Lock()

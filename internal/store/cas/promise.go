@@ -12,14 +12,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// A blob may be promised: it is not on this disk, and can be fetched from where results are shared. It is
-// fetched when it is opened. It is no more than a promise: if the blob cannot be fetched, the promise is
-// void, and the blob is lost like any other, which all readers of blobs handle already.
+// A blob may be promised: it is not on this disk, but can be fetched from where results are shared, and
+// is fetched when it is opened. If it cannot be fetched, the promise is void, and the blob counts as
+// lost, which all readers of blobs handle already.
 
-// Fetch writes a promised blob, which is known by its SHA-256 and its size where it is.
+// Fetch writes a promised blob. Its SHA-256 and size identify it at its source.
 type Fetch func(ctx context.Context, h digest.Hash, sum [sha256.Size]byte, size int64, to io.Writer) error
 
-// Promise notes that a blob can be fetched.
+// Promise records that a blob can be fetched.
 func (s *Store) Promise(h digest.Hash, sum [sha256.Size]byte, size int64) {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -48,7 +48,7 @@ func appendPromise(b []byte, h digest.Hash, size int64) []byte {
 	return appendRecord(b, h, about, promiseRecord)
 }
 
-// promised is what is known of a blob that can be fetched.
+// promised returns the record of a promised blob.
 func (s *Store) promised(h digest.Hash) (sum [sha256.Size]byte, size int64, ok bool) {
 	if s.Fetch == nil {
 		return sum, 0, false
@@ -62,7 +62,7 @@ func (s *Store) promised(h digest.Hash) (sum [sha256.Size]byte, size int64, ok b
 	return s.notes.sums[h], size, ok
 }
 
-// Bring fetches a blob that is promised, if it is not there. If that fails, it returns an error for which
+// Bring fetches a promised blob if it is not on this disk. If that fails, it returns an error for which
 // Lost reports true.
 func (s *Store) Bring(h digest.Hash) error {
 	if s.Fetch == nil {
@@ -73,8 +73,7 @@ func (s *Store) Bring(h digest.Hash) error {
 	return err
 }
 
-// bring fetches a blob that is promised, if it is not there. The next reader of the blob finds out the
-// result. No lock is held.
+// bring is Bring without a result; the next reader of the blob finds out. No lock is held.
 func (s *Store) bring(h digest.Hash) {
 	if s.Fetch == nil || s.still {
 		return

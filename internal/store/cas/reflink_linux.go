@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reflink makes dst a copy that shares src's blocks until one of them is written to. It fails
-// with fs.ErrExist if dst is there.
+// reflink makes dst a copy that shares src's blocks until one of them is written to. It fails with
+// fs.ErrExist if dst exists.
 func reflink(src, dst string) error {
 	in, err := os.Open(src)
 	if err != nil {

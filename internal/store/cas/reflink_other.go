@@ -4,5 +4,5 @@ package cas
 
 import "errors"
 
-// reflink: see Linux. Elsewhere hard links are made.
+// reflink is only supported on Linux. Elsewhere hard links are used.
 func reflink(src, dst string) error { return errors.ErrUnsupported }

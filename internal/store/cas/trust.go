@@ -15,27 +15,27 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// A blob may be the same file as an output that somebody edits, and a disk that loses power may lose what it was told to write. So the
-// store notes what each blob looks like when its bytes are known: when it has written or hashed it. One that looks like that still is
-// trusted; another one is hashed before anybody gets it, and removed if it is not what its name says. What is noted is no more than a way
-// not to hash: if it is lost, blobs are hashed once more.
+// A blob may be the same file as an output that somebody edits, and a power failure may lose written data. So the store
+// records the stat of each blob when its bytes are known: when it has written or hashed it. A blob with that stat is
+// trusted. Any other one is hashed before it is used, and removed if its bytes do not have its hash. The records only
+// save hashing: if they are lost, blobs are hashed once more.
 
 const (
-	manyRecords = 512 // are written at once, so that a build that is killed does not lose them all
-	fewHashed   = 16  // so many small blobs are hashed before it is worth to read what was noted
+	manyRecords = 512 // are written at once, so that a killed build does not lose all of them
+	fewHashed   = 16  // this many small blobs are hashed before reading the records is worth it
 )
 
-// notes are what is known of blobs; noted.go writes them down.
+// notes are the records about blobs; noted.go stores them.
 type notes struct {
 	mu sync.Mutex
 	records
 	loaded bool
-	hashed int    // blobs that were hashed because nothing was loaded
+	hashed int    // blobs hashed because the records were not loaded
 	fresh  []byte // records that are not in the file yet
-	anew   bool   // it must be rewritten
+	anew   bool   // the file must be rewritten
 }
 
-// noted is what a blob looked like when its bytes were known.
+// noted returns the recorded stat of a blob.
 func (s *Store) noted(h digest.Hash) (source.Stat, bool) {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Store) noted(h digest.Hash) (source.Stat, bool) {
 	return st, ok
 }
 
-// note says that a blob's bytes are right while it looks like that.
+// note records that a blob's bytes are correct while it has this stat.
 func (s *Store) note(h digest.Hash, st source.Stat) {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -58,18 +58,18 @@ func (s *Store) note(h digest.Hash, st source.Stat) {
 	s.writeLater(appendLook(nil, h, st))
 }
 
-// writeLater adds a record to those that are not in the file yet. The lock is held.
+// writeLater adds a record to be written to the file later. The lock is held.
 func (s *Store) writeLater(record []byte) {
 	if s.still {
 		return
 	}
 	s.notes.fresh = append(s.notes.fresh, record...)
 	if len(s.notes.fresh) >= manyRecords*recordSize {
-		s.flush() // if it cannot be written, these blobs are hashed another time
+		s.flush() // if it fails, these blobs are hashed again later
 	}
 }
 
-// Flush writes down what was noted. The store can be used on.
+// Flush writes the records. The store can still be used.
 func (s *Store) Flush() error {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Store) flush() error {
 			info, serr := f.Stat()
 			err = errors.Join(err, serr)
 			if err == nil && (string(head[:]) != notedHead || (info.Size()-int64(len(notedHead)))%recordSize != 0) {
-				err = fs.ErrInvalid // it is of another version, or its end is torn
+				err = fs.ErrInvalid // it has another version, or an incomplete end
 			}
 			if err == nil {
 				_, err = f.Write(s.notes.fresh)
@@ -134,8 +134,8 @@ func removeIfThere(file string) error {
 	return nil
 }
 
-// Distrust forgets what was noted of blobs that changed since then, in nanoseconds since 1970, and writes that down: each of them is hashed
-// once more before anybody gets it.
+// Distrust forgets the stats of blobs that changed after a time, in nanoseconds since 1970, also in the file: each of
+// them is hashed once more before it is used.
 func (s *Store) Distrust(since int64) error {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Store) Distrust(since int64) error {
 	return s.flush()
 }
 
-// drop forgets a blob.
+// drop forgets a blob's records.
 func (s *Store) drop(h digest.Hash) {
 	s.notes.mu.Lock()
 	defer s.notes.mu.Unlock()
@@ -164,14 +164,14 @@ func (s *Store) drop(h digest.Hash) {
 	s.notes.anew = true
 }
 
-// lock is for those who look at a blob and then do something with it.
+// lock returns the lock to hold while checking and then using a blob.
 func (s *Store) lock(h digest.Hash) *sync.Mutex { return &s.locks[h[0]%byte(len(s.locks))] }
 
-// anySize stands for a size that is not known.
+// anySize stands for an unknown size.
 const anySize = -1
 
-// check returns what is wrong with a blob of that size, or anySize. It is hashed if it does not look as it
-// did when its bytes were known; a damaged one is removed. The lock is held.
+// check returns what is wrong with a blob of this size (or anySize), or nil. It hashes the blob if its
+// stat differs from the recorded one, and removes a damaged one. The lock is held.
 func (s *Store) check(h digest.Hash, size int64) error {
 	st, mode, err := source.StatPath(s.Path(h))
 	switch {
@@ -185,8 +185,8 @@ func (s *Store) check(h digest.Hash, size int64) error {
 	return s.verify(h, io.Discard)
 }
 
-// known reports whether a blob looks as it did when its bytes were known. Some small ones are sooner hashed
-// than everything that was noted is read.
+// known reports whether a blob has its recorded stat. For the first few small blobs it returns false,
+// because hashing them takes less time than reading all records.
 func (s *Store) known(h digest.Hash, st source.Stat) bool {
 	s.notes.mu.Lock()
 	was, ok := s.notes.known[h]
@@ -202,7 +202,7 @@ func (s *Store) known(h digest.Hash, st source.Stat) bool {
 	return ok && was == st
 }
 
-// Verify hashes a blob. A damaged one is removed and ErrDamaged returned; a right one that can be written to is made read-only again.
+// Verify hashes a blob. It removes a damaged one and returns ErrDamaged; it makes a correct one read-only again.
 func (s *Store) Verify(h digest.Hash) error {
 	l := s.lock(h)
 	l.Lock()
@@ -210,8 +210,8 @@ func (s *Store) Verify(h digest.Hash) error {
 	return s.verify(h, io.Discard)
 }
 
-// verify is Verify with the lock held. The bytes are written to a second place as well, which cannot fail; they are not those of the
-// blob if there is an error.
+// verify is Verify with the lock held. It also writes the bytes to another writer, which must not fail; after an error
+// these are not the blob's.
 func (s *Store) verify(h digest.Hash, also io.Writer) error {
 	f, err := disk.Open(s.Path(h))
 	if err != nil {
@@ -248,14 +248,16 @@ func (s *Store) verify(h digest.Hash, also io.Writer) error {
 	return nil
 }
 
-// wrote notes a blob that was just written and named. Its time is set back, so that an edit shows that comes in the same tick of a clock.
+// wrote records a blob that was just written and renamed. Its time is set back, so that an edit within the same clock
+// tick shows.
 func (s *Store) wrote(h digest.Hash) {
 	if st, err := source.Aged(s.Path(h)); err == nil && !st.TooYoung(time.Now()) {
 		s.note(h, st)
 	}
 }
 
-// relinked runs what gives a blob another name, or takes one away, which changes its change time and nothing else. The lock is held.
+// relinked runs an operation that adds or removes a name of a blob, which changes only its change time. The lock is
+// held.
 func (s *Store) relinked(h digest.Hash, do func() error) error {
 	before, _, err := source.StatPath(s.Path(h))
 	trusted := err == nil && s.known(h, before)
@@ -268,14 +270,14 @@ func (s *Store) relinked(h digest.Hash, do func() error) error {
 	return err
 }
 
-// Known reports whether a blob looks as it did when its bytes were known, so that it need not be hashed.
+// Known reports whether a blob has its recorded stat, so that it need not be hashed.
 func (s *Store) Known(h digest.Hash) bool {
 	st, _, err := source.StatPath(s.Path(h))
 	was, ok := s.noted(h)
 	return err == nil && ok && was == st
 }
 
-// OpenFile opens a blob that is sound. What is not there, or not what its name says, is an error.
+// OpenFile opens a correct blob. A missing or damaged one is an error.
 func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
 	s.bring(h)
 	l := s.lock(h)
@@ -288,8 +290,8 @@ func (s *Store) OpenFile(h digest.Hash) (*os.File, error) {
 	return disk.Open(s.Path(h))
 }
 
-// Restore makes a lost blob again from a file that holds the same, and reports whether that succeeded. A
-// store that is only looked into stays without it.
+// Restore makes a lost blob from a file with the same content, and reports whether that succeeded. A
+// read-only store does nothing.
 func (s *Store) Restore(h digest.Hash, file string) bool {
 	if got, err := source.HashFile(file); err != nil || got != h {
 		return false
@@ -302,5 +304,5 @@ func (s *Store) Restore(h digest.Hash, file string) bool {
 		return false
 	}
 	defer f.Close()
-	return s.Put(context.Background(), h, f) == nil // not if it changed meanwhile
+	return s.Put(context.Background(), h, f) == nil // fails if it changed meanwhile
 }

@@ -10,9 +10,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Build takes the records of one build. Its methods may be called from several goroutines,
-// up to Finish or Cancel; what is handed in must not be changed afterwards. They return at
-// once: one goroutine writes, and its first error comes out of Finish.
+// Build takes the records of one build. Its methods may be called from several goroutines, up to
+// Finish or Cancel; their arguments must not be changed afterwards. They return at once: one
+// goroutine writes, and Finish returns its first error.
 type Build struct {
 	db         *DB
 	number     int64
@@ -21,13 +21,14 @@ type Build struct {
 	ops  chan func(*writer) error
 	done sync.WaitGroup
 	w    *writer
-	err  error // of the writing goroutine; read after done
+	err  error // set by the writing goroutine; read after done
 }
 
-// queued is how many records may wait for the writer before Put does.
+// queued is how many records may wait for the writer before Put blocks.
 const queued = 1024
 
-// Begin begins a build. Until Finish, readers see the build before it. End it with Finish or Cancel.
+// Begin begins a build. Readers see the build before it until Finish. It must end with Finish or
+// Cancel.
 func (db *DB) Begin(s Start) (*Build, error) {
 	switch {
 	case db.building != nil:
@@ -55,11 +56,11 @@ func (db *DB) Begin(s Start) (*Build, error) {
 	return b, nil
 }
 
-// begin notes that a build began, and opens its transaction. The note is a transaction of
-// its own: it is what tells the next build that this one did not finish.
+// begin records that a build began, and opens its transaction. The record is a transaction of its
+// own, so that the next build sees if this one did not finish.
 func (b *Build) begin(s Start) error {
 	conn := b.db.conn
-	// Rows of a later build come from a state that is gone.
+	// Rows of a later build come from a state that no longer exists.
 	err := sqlitex.Execute(conn, "DELETE FROM build WHERE number > ?", &sqlitex.ExecOptions{Args: []any{s.Number}})
 	if err == nil {
 		err = sqlitex.Execute(conn, "INSERT OR REPLACE INTO build (number, started) VALUES (?, ?)",
@@ -78,43 +79,43 @@ func (b *Build) begin(s Start) error {
 	return err
 }
 
-// Everything reports that the file was made empty, and that all records must be handed in:
-// every source file, every asset with its jobs on all platforms, every parcel.
+// Everything reports that the file is empty, and that all records must be passed: every source
+// file, every asset with its jobs on all platforms, every parcel.
 func (b *Build) Everything() bool { return b.everything }
 
-// Put hands in an asset. It replaces the asset's records on the platforms of this build.
+// Put writes an asset. It replaces the asset's records on the platforms of this build.
 func (b *Build) Put(a Asset) { b.ops <- func(w *writer) error { return w.putAsset(&a) } }
 
-// PutMeta hands in what rules say of assets, by id, whether it changed or not. Assets that the database does not have are passed over, and
-// those that it has and are not among these have none.
+// PutMeta writes the metadata from rules of all assets that have any, by id, changed or not. It skips assets that are
+// not in the database, and removes the metadata of those that are not in all.
 func (b *Build) PutMeta(all map[string][]Meta) {
 	b.ops <- func(w *writer) error { return w.putMetas(all) }
 }
 
-// Delete drops an asset that the project no longer has, and all that points to it.
+// Delete removes an asset, and everything that refers to it.
 func (b *Build) Delete(assetID string) {
 	b.ops <- func(w *writer) error { return w.deleteAsset(assetID) }
 }
 
-// PutFiles hands in source files that are new or changed, or are gone (Missing). Hand them
-// in before the assets that read them: it saves a write for each.
+// PutFiles writes source files that are new, changed, or removed (Missing). Call it before Put for
+// the assets that read them: that saves a write for each.
 func (b *Build) PutFiles(files []File) {
 	b.ops <- func(w *writer) error { return w.putFiles(files) }
 }
 
-// PutParcels hands in all parcels; those that were there are dropped.
+// PutParcels replaces all parcels.
 func (b *Build) PutParcels(parcels []Parcel) {
 	b.ops <- func(w *writer) error { return w.putParcels(parcels) }
 }
 
-// TouchParcels hands in what changed of parcels: their sizes and hashes, and which products came and went.
+// TouchParcels writes changes of parcels: sizes and hashes, and added and removed products.
 func (b *Build) TouchParcels(parcels []Parcel) {
 	b.ops <- func(w *writer) error { return w.touchParcels(parcels) }
 }
 
-// Finish writes what is left, and from then on readers see this build. If the file turns out to be
-// damaged, the error is ErrDamaged, and the DB is closed: Open it anew and hand in everything.
-// After any other error the file still tells of the build before.
+// Finish writes the rest, and from then on readers see this build. If the file turns out to be
+// damaged, the error is ErrDamaged, and the DB is closed: open it again and pass everything. After
+// any other error the file still describes the build before.
 func (b *Build) Finish(s Summary) error {
 	b.stop()
 	err := b.err
@@ -129,7 +130,7 @@ func (b *Build) Finish(s Summary) error {
 	}
 	b.db.last = lastBuild{begun: b.number, finished: b.number}
 	if !b.db.draft {
-		os.Remove(b.db.path + Aside) // if it stays it does no harm
+		os.Remove(b.db.path + Aside) // harmless if it fails
 		return nil
 	}
 	if err := b.db.publish(); err != nil {
@@ -138,7 +139,7 @@ func (b *Build) Finish(s Summary) error {
 	return nil
 }
 
-// Cancel drops what was handed in. The next build will ask for everything.
+// Cancel discards the records. The next build will ask for everything.
 func (b *Build) Cancel() error {
 	b.stop()
 	return b.rollback()
@@ -152,16 +153,16 @@ func (b *Build) stop() {
 }
 
 func (b *Build) rollback() error {
-	if b.db.draft { // it has no journal to go back by
+	if b.db.draft { // a draft has no journal to roll back with
 		return errors.Join(closeConn(b.db.conn), b.db.newDraft())
 	}
 	if b.db.conn.AutocommitEnabled() {
-		return nil // SQLite has rolled back by itself
+		return nil // SQLite has rolled back already
 	}
 	return sqlitex.ExecuteTransient(b.db.conn, "ROLLBACK", nil)
 }
 
-// failed undoes the build, and sets the file aside if it is damaged.
+// failed undoes the build, and renames the file if it is damaged.
 func (b *Build) failed(doing string, err error) error {
 	err = fmt.Errorf("contentdb: %s: %w", doing, err)
 	if _, damaged := whyUnusable(err); damaged && !b.db.draft {
@@ -170,7 +171,7 @@ func (b *Build) failed(doing string, err error) error {
 	return errors.Join(err, b.rollback())
 }
 
-// list is a JSON list, or "" for an empty one.
+// list returns a JSON list, or "" for an empty one.
 func list(s []string) string {
 	if len(s) == 0 {
 		return ""

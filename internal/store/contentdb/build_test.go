@@ -313,7 +313,7 @@ func TestFilesThatNobodyLooksFor(t *testing.T) {
 		t.Errorf("%v %v", got, err)
 	}
 	res, err = reader(t, path).Run(context.Background(), "needs-rebuild", []string{"models/knight.gltf"}, 0)
-	if got, want := fmt.Sprint(res.Rows[1]), "[pc yes models/knight.bin is gone gltf]"; err != nil || got != want {
+	if got, want := fmt.Sprint(res.Rows[1]), "[pc yes models/knight.bin was removed gltf]"; err != nil || got != want {
 		t.Errorf("%v %v", got, err)
 	}
 }

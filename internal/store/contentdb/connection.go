@@ -8,13 +8,14 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// connections has one connection opened or closed at a time, in the whole process. The library keeps what belongs to a connection, as
-// its authorizer and how it waits for others, by the address of SQLite's own, and forgets it after that address is free: one that was
-// opened there in between lost its authorizer, and the next question ended the program.
+// connections lets one connection at a time be opened or closed, in the whole process. The library stores data of a
+// connection, such as its authorizer, by the address of SQLite's object, and deletes it after that address is free. A
+// connection that was opened at the same address in between lost its authorizer, and the next question crashed the
+// program.
 var connections sync.Mutex
 
 func openConn(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	if disk.IsFile(name) != nil { // SQLite would wait for a pipe
+	if disk.IsFile(name) != nil { // SQLite would block on a pipe
 		return nil, wrong("it is a pipe, a socket or a device, not a file")
 	}
 	connections.Lock()

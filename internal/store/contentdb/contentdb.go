@@ -3,15 +3,15 @@
 //
 // Its rules:
 //
-//   - It is a mirror. It is fed by builds and decides nothing; deleted, damaged or of
-//     another version, it is made anew from what the build knows by itself.
+//   - It is a mirror. Builds write it, and it decides nothing. If it is deleted, damaged or of
+//     another version, it is created again from what the build knows.
 //   - A build is one transaction, however long it takes. Readers see the build before it
-//     until it has finished, and never half of one: that is what SQLite's write-ahead log
-//     gives. Only the row in table build that says a build has begun is seen before. The
-//     first build goes into another file, which takes its name when it is whole.
-//   - A build hands in what changed. If the file is not about the build that those changes
-//     come after, it asks for everything.
-//   - One program writes, under the project's lock. Readers are not waited for.
+//     until it has finished, and never half of one, because of SQLite's write-ahead
+//     log. Only the row in table build which records that a build has begun is visible earlier. The
+//     first build goes into another file, which is renamed when it is complete.
+//   - A build passes what changed. If the file does not describe the build that those changes
+//     follow, it asks for everything.
+//   - One program writes, under the project's lock. It does not wait for readers.
 //
 // docs/formats/contentdb.md explains the tables and views.
 package contentdb
@@ -52,29 +52,29 @@ var viewsSQL string
 type DB struct {
 	conn  *sqlite.Conn
 	path  string
-	draft bool // conn writes the draft of a new file
+	draft bool // conn writes a draft of a new file
 	last  lastBuild
 
-	building *Build // the one between Begin and Finish, or nil
+	building *Build // the build between Begin and Finish, or nil
 }
 
-// Opened tells how Open found the file.
+// Opened is how Open found the file.
 type Opened struct {
-	Fresh  bool   // it was made anew and has no records
-	Reason string // why a file that was there is not used; empty if there was none
+	Fresh  bool   // it was created and has no records
+	Reason string // why an existing file is not used; empty if there was none
 }
 
-// ErrDamaged is the error of a Build that found the file damaged. The file has been set
-// aside: Open makes a new one.
+// ErrDamaged is the error of a Build that found the file damaged. The file was renamed: Open
+// creates a new one.
 var ErrDamaged = errors.New("content database is damaged")
 
 // Aside is appended to the name of a file that is not used. There is at most one, kept for inspection; it is
-// deleted when the file in its place has taken in a build.
+// deleted when its replacement has recorded a build.
 const Aside = ".aside"
 
-// Open opens the content database at path for writing, and makes it if there is none. A
-// damaged file, or one of another version, is set aside under path + ".aside" and made
-// anew. Only one DB may be open for writing, in all processes.
+// Open opens the content database at path for writing, and creates it if there is none. A damaged
+// file, or one of another version, is renamed to path + ".aside" and replaced. Only one DB may be
+// open for writing, in all processes.
 func Open(path string) (*DB, Opened, error) {
 	var opened Opened
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func Open(path string) (*DB, Opened, error) {
 	return db, opened, nil
 }
 
-// open opens a file that is there.
+// open opens an existing file.
 func (db *DB) open() error {
 	conn, err := connect(db.path, logged)
 	if err == nil {
@@ -123,7 +123,7 @@ func (db *DB) open() error {
 // will ask for everything.
 func (db *DB) Complete() bool { return db.last.complete() }
 
-// Close closes the file. A build that has not finished is dropped.
+// Close closes the file. An unfinished build is discarded.
 func (db *DB) Close() error {
 	if db.conn == nil {
 		return nil
@@ -140,14 +140,15 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Leave is Close, but what was written stays in the log beside the file, from where SQLite copies it once
-// that is long enough; so this build waits for no disk. It returns how long the log is, for Intact.
+// Leave is Close, but what was written stays in the log beside the file, and SQLite copies it into the
+// file later, when the log is long enough. So this build waits for no disk. It returns the length of the
+// log, for Intact.
 //
-// SQLite copies the log when the last connection is closed, unless that one may not write.
+// SQLite copies the log when the last connection is closed, unless that connection is read-only.
 func (db *DB) Leave() (log int64, err error) {
 	reader, err := openReadOnly(db.path)
 	if err == nil {
-		_, err = number(reader, "SELECT count(*) FROM project") // it has the log open from now on
+		_, err = number(reader, "SELECT count(*) FROM project") // opens the log
 		err = errors.Join(err, db.Close(), closeConn(reader))
 	} else {
 		err = db.Close()
@@ -158,15 +159,15 @@ func (db *DB) Leave() (log int64, err error) {
 	return log, err
 }
 
-// logged is how a file is written that others read.
+// logged are the settings for a file that others read.
 //
-// synchronous=NORMAL costs two fsyncs when the log is copied into the file, not one a
-// commit, and keeps the file whole over a power cut. OFF saves those, but then a page can be
-// silently old, and nobody would see that the answers are wrong.
+// synchronous=NORMAL costs two fsyncs when the log is copied into the file, not one a commit, and
+// protects the file against power failures. With OFF, a page can be old without any sign, so that
+// answers are wrong.
 var logged = []string{
 	"journal_mode = wal",
 	"synchronous = normal",
-	"cache_size = -32000", // what a build of 100,000 assets changes; more goes to the log early
+	"cache_size = -32000", // enough for the changes of a build of 100,000 assets; more is written to the log early
 	"journal_size_limit = 8000000",
 }
 
@@ -185,13 +186,13 @@ func connect(path string, pragmas []string) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// A wrong is why a file cannot be used, in words for people.
+// A wrong is the reason why a file cannot be used, for display.
 type wrong string
 
 func (w wrong) Error() string { return string(w) }
 
-// check looks at what the file says of itself, and at the first pages. It does not look at
-// every page, which would cost more than most builds; ErrDamaged is for the rest.
+// check checks the header and the first pages. It does not check every page, which would take
+// longer than most builds; ErrDamaged is for the rest.
 func check(conn *sqlite.Conn) error {
 	app, err := number(conn, "PRAGMA application_id")
 	if err != nil {
@@ -215,8 +216,8 @@ func check(conn *sqlite.Conn) error {
 
 const wrongTables = wrong("its tables are not those of a content database")
 
-// whyUnusable tells a file that must be made anew from an error that says nothing about
-// the file: no rights, disk full, locked.
+// whyUnusable distinguishes a file that must be replaced from an error that says nothing about the
+// file: no rights, disk full, locked.
 func whyUnusable(err error) (reason string, unusable bool) {
 	if err == nil {
 		return "", false
@@ -231,7 +232,7 @@ func whyUnusable(err error) (reason string, unusable bool) {
 	case sqlite.ResultCorrupt, sqlite.ResultFormat:
 		return "it is damaged", true
 	case sqlite.ResultError:
-		// ErrCode says this of errors that are not SQLite's, too.
+		// ErrCode also returns this for errors that are not SQLite's.
 		return string(wrongTables), strings.Contains(err.Error(), logicError)
 	case sqlite.ResultReadOnly:
 		return "it cannot be written", true
@@ -248,7 +249,7 @@ func setAside(path string) error {
 	return disk.Replace(path, path+Aside)
 }
 
-// execute runs statements one after the other. sqlitex.ExecuteScript puts a savepoint around them, and panics if the disk fails
+// execute runs statements one after the other. sqlitex.ExecuteScript would add a savepoint, and panic if the disk fails
 // while that is undone.
 func execute(conn *sqlite.Conn, statements string) error {
 	for statements = strings.TrimSpace(statements); statements != ""; statements = strings.TrimSpace(statements) {
@@ -270,7 +271,7 @@ func execute(conn *sqlite.Conn, statements string) error {
 	return nil
 }
 
-// lastBuild is the newest build that the file knows of.
+// lastBuild is the newest build in the file.
 type lastBuild struct {
 	begun    int64 // 0: none
 	finished int64 // 0: none
@@ -285,7 +286,7 @@ func readLast(conn *sqlite.Conn) (l lastBuild, err error) {
 	return l, err
 }
 
-// number runs a query that gives one integer; NULL is 0.
+// number runs a query that returns one integer; NULL is 0.
 func number(conn *sqlite.Conn, query string) (n int64, err error) {
 	err = sqlitex.ExecuteTransient(conn, query, &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {
 		n = st.ColumnInt64(0)

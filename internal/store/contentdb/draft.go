@@ -9,24 +9,24 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// A file that is not there yet, or was set aside, is written as a draft: a file beside it that nobody reads, without a log, which takes the
-// name when its first build is whole. What goes wrong before loses the draft and nothing else. With a log, every page is
-// written twice and waited for twice: 100,000 assets take 2.8 s, and 2.2 without (BenchmarkWrite).
+// A new file is written as a draft: a file beside it that nobody reads, without a log, which is renamed when its first
+// build is complete. An error before that loses only the draft. With a log, every page is written twice and synced
+// twice: 100,000 assets take 2.8 s, and 2.2 without (BenchmarkWrite).
 
-// drafted is how a draft is written.
+// drafted are the settings for a draft.
 var drafted = []string{
 	"journal_mode = off",
-	"synchronous = off", // publish waits for the disk, once
+	"synchronous = off", // publish syncs once
 	"cache_size = -32000",
 }
 
-// draftName is where the draft of a file is. There is at most one.
+// draftName is the path of the draft of a file. There is at most one.
 func draftName(path string) string { return path + ".new" }
 
-// newDraft begins a draft, with nothing in it but tables.
+// newDraft creates a draft with empty tables.
 func (db *DB) newDraft() error {
 	db.conn, db.draft, db.last = nil, true, lastBuild{}
-	if err := db.dropDraft(); err != nil { // of a program that was killed
+	if err := db.dropDraft(); err != nil { // of a killed program
 		return err
 	}
 	conn, err := connect(draftName(db.path), drafted)
@@ -41,16 +41,16 @@ func (db *DB) newDraft() error {
 	return err
 }
 
-// publish gives a draft that is whole its name.
+// publish renames a complete draft.
 func (db *DB) publish() error {
-	err := execute(db.conn, "PRAGMA journal_mode = wal") // whoever opens it next need not ask for it
+	err := execute(db.conn, "PRAGMA journal_mode = wal") // so that later connections need not set it
 	err = errors.Join(err, closeConn(db.conn))
 	db.conn = nil
 	if err == nil {
 		err = flush(draftName(db.path))
 	}
 	if err == nil {
-		err = removeLog(db.path) // of a file that somebody removed: SQLite would take it for the log of this one
+		err = removeLog(db.path) // of a file that somebody removed: SQLite would use it as the log of this one
 	}
 	if err == nil {
 		err = disk.Replace(draftName(db.path), db.path)
@@ -62,7 +62,7 @@ func (db *DB) publish() error {
 	return db.open()
 }
 
-// dropDraft removes a draft that is not open.
+// dropDraft deletes a draft that is not open.
 func (db *DB) dropDraft() error {
 	name := draftName(db.path)
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,7 @@ func (db *DB) dropDraft() error {
 	return removeLog(name)
 }
 
-// flush waits until a file is on the disk.
+// flush syncs a file.
 func flush(path string) error {
 	f, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -80,7 +80,7 @@ func flush(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// removeLog removes what SQLite keeps beside a file.
+// removeLog deletes SQLite's files beside a file.
 func removeLog(path string) error {
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// EdgeKind says how one thing needs another.
+// EdgeKind is how one thing needs another.
 type EdgeKind string
 
 const (
@@ -16,24 +16,23 @@ const (
 	ProductEdge EdgeKind = "product" // a product needs another asset's product at run time
 )
 
-// Edge is one dependency. On several platforms it is still one.
+// Edge is one dependency. It is listed once for all platforms.
 type Edge struct {
 	From     string   `json:"from"` // asset id
 	To       string   `json:"to"`   // asset id; for source, a path or a pattern
 	Kind     EdgeKind `json:"kind"`
 	Required bool     `json:"required"`      // false only for an optional product dependency
-	Saw      Kind     `json:"saw,omitempty"` // for source: what the job looked at
+	Saw      Kind     `json:"saw,omitempty"` // for source: the kind of observation
 }
 
-// Deps is what an asset needs, sorted. No kinds are all kinds. If all is set, also what that needs,
-// along job and product dependencies as far as kinds has them; what is reached is then told by every edge on the way.
-// The asset is given as in Run.
+// Deps returns what an asset needs, sorted. No kinds means all kinds. With all, also what that needs, along the job
+// and product dependencies in kinds, with every edge on the way. The asset is given as in Run.
 func (r *Reader) Deps(ctx context.Context, asset string, kinds []EdgeKind, all bool) ([]Edge, error) {
 	return r.edges(ctx, depsSQL, kinds, all, func() (map[string]any, error) { return r.resolve(argAsset, asset) })
 }
 
-// Rdeps is what needs an asset or a source file, sorted: those who read the file (the asset's primary
-// source file), and those who need the asset. If all is set, also those who need them.
+// Rdeps returns what needs an asset or a source file, sorted: the readers of the file (the asset's
+// primary source file), and those that need the asset. With all, also those that need them.
 func (r *Reader) Rdeps(ctx context.Context, what string, kinds []EdgeKind, all bool) ([]Edge, error) {
 	return r.edges(ctx, rdepsSQL, kinds, all, func() (map[string]any, error) {
 		asset, err := r.assetNo(what)
@@ -52,7 +51,7 @@ func (r *Reader) Rdeps(ctx context.Context, what string, kinds []EdgeKind, all b
 	})
 }
 
-// reach follows dependencies by UNION, which ends at what was seen before, so rings do no harm.
+// reach follows dependencies with UNION, which skips rows that it has already, so cycles end.
 const depsSQL = `
 WITH RECURSIVE reach (asset) AS (
   SELECT :asset

@@ -5,7 +5,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// AssetIDs lists the assets that the file tells of. Call it before Begin.
+// AssetIDs lists the assets in the file. Call it before Begin.
 func (db *DB) AssetIDs() ([]string, error) {
 	var ids []string
 	err := sqlitex.Execute(db.conn, "SELECT id FROM asset", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
@@ -15,7 +15,8 @@ func (db *DB) AssetIDs() ([]string, error) {
 	return ids, err
 }
 
-// Referring lists, for each of some assets by UUID, those with products that refer to its own.
+// Referring lists, for each of some assets by UUID, the assets with products that refer to its
+// products.
 func (db *DB) Referring(uuids []string) (map[string][]string, error) {
 	ids := map[string][]string{}
 	for _, uuid := range uuids {
@@ -31,7 +32,7 @@ func (db *DB) Referring(uuids []string) (map[string][]string, error) {
 	return ids, nil
 }
 
-// Several lists the assets that have several jobs on some platform. Call it before Begin.
+// Several lists the assets that have several jobs on a platform. Call it before Begin.
 func (db *DB) Several() ([]string, error) {
 	var ids []string
 	err := sqlitex.Execute(db.conn, "SELECT id FROM asset WHERE no IN (SELECT asset FROM job GROUP BY asset, platform HAVING count(*) > 1)",

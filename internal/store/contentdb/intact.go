@@ -14,12 +14,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Intact reports whether the file begins as a content database of this version does, and is as long as it
-// says, and whether the log beside it is as long as Leave said it was; 0 if Close was called. It reads 100
-// bytes, so that a build in which nothing changed can afford it; Verify reads all.
+// Intact reports whether the file has the header of a content database of this version and the size that
+// it claims, and whether the log beside it has the length that Leave returned; 0 if Close was called. It
+// reads 100 bytes, so a build in which nothing changed can call it; Verify reads everything.
 func Intact(path string, log int64) bool {
 	if info, err := os.Stat(path + "-wal"); log > 0 && (err != nil || info.Size() != log) {
-		return false // gone, with all that was in it, unless another program copied it
+		return false // removed with its content, unless another program copied it
 	}
 	return intact(path)
 }
@@ -34,18 +34,18 @@ func intact(path string) bool {
 	info, err := f.Stat()
 	if _, rerr := io.ReadFull(f, head); err == nil && rerr == nil {
 		number := binary.BigEndian
-		length := int64(number.Uint16(head[16:])) * int64(number.Uint32(head[28:])) // bytes a page, pages
+		length := int64(number.Uint16(head[16:])) * int64(number.Uint32(head[28:])) // bytes of a page times number of pages
 		if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) && info.Size() >= length &&
 			number.Uint32(head[60:]) == Version && number.Uint32(head[68:]) == ApplicationID {
 			return true
 		}
 	}
-	log, err := os.Stat(path + "-wal") // what is missing in the file is there
+	log, err := os.Stat(path + "-wal") // it has what is missing in the file
 	return err == nil && log.Size() > 0
 }
 
-// Verify reads the whole file. If it cannot be used, reason says why, and it has been set aside; reason is
-// empty if it is good, or is not there. The error is a *diag.Message if the file cannot be read now. The caller holds the project's lock.
+// Verify reads the whole file. If it cannot be used, it is renamed and reason says why; reason is empty if it is good
+// or missing. The error is a *diag.Message if the file cannot be read now. The caller holds the project's lock.
 func Verify(path string) (reason string, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -72,7 +72,7 @@ func Verify(path string) (reason string, err error) {
 
 const cutOff = wrong("it is cut off")
 
-// integrity has SQLite compare all pages, tables and indexes.
+// integrity has SQLite check all pages, tables and indexes.
 func integrity(conn *sqlite.Conn) error {
 	said := "nothing"
 	err := sqlitex.ExecuteTransient(conn, "PRAGMA integrity_check(1)", &sqlitex.ExecOptions{ResultFunc: func(st *sqlite.Stmt) error {

@@ -9,26 +9,26 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Query is a question with a name.
+// Query is a named question.
 type Query struct {
 	Name string   `json:"name"`
-	Args []string `json:"args"` // what each argument is: "asset", "product", "path"
+	Args []string `json:"args"` // kind of each argument: "asset", "product", "path"
 	Doc  string   `json:"doc"`
 	SQL  string   `json:"sql"`
 }
 
-// What the parameters in a Query's SQL stand for.
+// The parameters in a Query's SQL for each kind.
 const (
 	argAsset   = "asset"   // :asset
 	argProduct = "product" // :asset and :sub_id, or :file and :platform (NULL: any)
 	argPath    = "path"    // :file and :platform, :parcel
 )
 
-// Queries are the named questions.
+// Queries returns the named questions.
 func Queries() []Query { return slices.Clone(questions) }
 
-// Run answers a named question. At most limit rows are read; 0 is all of them. Errors for people are
-// messages K0216 (no such question, wrong arguments, nothing of that name) and K0219.
+// Run answers a named question. It reads at most limit rows; 0 means all of them. Errors for users
+// are messages K0216 (no such question, wrong arguments, unknown name) and K0219.
 func (r *Reader) Run(ctx context.Context, name string, args []string, limit int) (*Result, error) {
 	if name == "unused" && len(args) == 0 {
 		if loaded := r.loaded(); len(loaded) > 0 {
@@ -57,7 +57,7 @@ func (r *Reader) run(ctx context.Context, name string, args []string, limit int)
 	return res, err
 }
 
-// find is the question of that name, if the arguments fit it.
+// find returns the question with this name, if the arguments fit it.
 func find(name string, args []string) (Query, error) {
 	var names []string
 	for _, q := range Queries() {

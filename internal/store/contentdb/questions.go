@@ -1,12 +1,12 @@
 package contentdb
 
-// The named questions. Of 100,000 assets each takes a few milliseconds, and some tens for an asset that has ten thousand users;
-// BenchmarkQuestions shows it, and TestAnswers that the answers are right. What that takes:
+// The named questions. With 100,000 assets each takes a few milliseconds, and some tens for an asset that has ten
+// thousand users (BenchmarkQuestions; TestAnswers checks the answers). This requires:
 //
-//   - Rows are made few by number before names are looked up.
-//   - CROSS JOIN where the order of tables matters: SQLite keeps it, and knows nothing of how many rows there are.
+//  - Rows are reduced by number before names are looked up.
+//  - CROSS JOIN where the order of tables matters: SQLite then keeps it. It has no statistics about the number of rows.
 
-// chosen are the products that an argument means: one on each platform, or that of one file.
+// chosen are the products that an argument means: one on each platform, or the product of one file.
 const chosen = `WITH chosen AS (
   SELECT asset, platform, sub_id FROM product
   WHERE file = :file AND (:platform IS NULL OR platform = :platform)
@@ -15,7 +15,7 @@ const chosen = `WITH chosen AS (
 )
 `
 
-// questions in the order in which people see them.
+// questions in the order of display.
 var questions = []Query{
 	{"assets", nil, "What source content is part of this project?",
 		`SELECT asset, processor, state, products, bytes, path, uuid FROM assets ORDER BY asset`},
@@ -112,7 +112,7 @@ SELECT p.name AS platform,
 FROM platform p LEFT JOIN job j ON j.platform = p.no AND j.asset = :asset LEFT JOIN shared_text s ON s.no = j.processor
   LEFT JOIN (
     SELECT o.platform, o.processor, min(o.seq), CASE WHEN o.kind = 'missing' THEN f.path || ' was missing and is there now'
-      WHEN f.present = 0 THEN f.path || ' is gone' ELSE f.path || ' has other content' END AS why
+      WHEN f.present = 0 THEN f.path || ' was removed' ELSE f.path || ' has other content' END AS why
     FROM observation o JOIN source_file f ON f.no = o.file
     WHERE o.asset = :asset AND (
       o.kind = 'missing' AND f.present = 1 OR o.kind IN ('file', 'exists') AND f.present = 0 OR o.kind = 'file' AND f.hash <> o.hash)

@@ -20,9 +20,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Reader answers questions. It cannot write. Its methods may be called from several
-// goroutines; they take turns. Open one for a question or for a page and close it: a file
-// that was made anew meanwhile is seen by the next.
+// Reader answers questions. It cannot write. Its methods may be called from several goroutines and
+// run one after the other. Open one for a question or a page, and close it, so that the next one
+// sees a file that was replaced meanwhile.
 type Reader struct {
 	mu   sync.Mutex
 	conn *sqlite.Conn
@@ -33,7 +33,7 @@ type Reader struct {
 type Result struct {
 	Columns []string
 	Rows    [][]any // int64, float64, string, []byte or nil
-	More    bool    // there were more rows than asked for
+	More    bool    // there were more rows than the limit
 }
 
 // maxValue is the longest text or blob that a query may make, in bytes.
@@ -68,8 +68,8 @@ func OpenReadOnly(path string) (*Reader, error) {
 	return &Reader{conn: conn, path: path}, nil
 }
 
-// openReadOnly connects. Where SQLite may not make the files that go with a write-ahead log, as
-// on a read-only disk, the file is read as one that nobody writes.
+// openReadOnly connects. Where SQLite cannot create the files of a write-ahead log, for example on
+// a read-only disk, the file is read as one that nobody writes.
 func openReadOnly(path string) (*sqlite.Conn, error) {
 	conn, err := openWith(path, 0)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultCantOpen || code == sqlite.ResultReadOnly {
@@ -99,8 +99,8 @@ func openWith(name string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-// readsOnly allows what a question needs. Read-only alone would let ATTACH open other files, and VACUUM INTO
-// write one.
+// readsOnly allows what a question needs. A read-only connection alone would let ATTACH open other files,
+// and VACUUM INTO write one.
 func readsOnly(a sqlite.Action) sqlite.AuthResult {
 	switch a.Type() {
 	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpRecursive, sqlite.OpFunction, sqlite.OpTransaction:
@@ -137,8 +137,8 @@ func (r *Reader) Close() error {
 	return closeConn(r.conn)
 }
 
-// RunSQL runs one statement that reads. At most limit rows are read; 0 is all of them. ctx bounds the
-// time. Errors for people are messages K0216, K0218 and K0219.
+// RunSQL runs one statement that reads. It reads at most limit rows; 0 means all of them. ctx limits
+// the time. Errors for users are messages K0216, K0218 and K0219.
 func (r *Reader) RunSQL(ctx context.Context, sql string, limit int) (*Result, error) {
 	var res *Result
 	err := r.snapshot(ctx, func() (err error) {
@@ -161,10 +161,10 @@ func (r *Reader) Ask(ctx context.Context, sql string, params map[string]any, lim
 	return res, err
 }
 
-// logicError stands before what SQLite says of a statement that is wrong.
+// logicError is the prefix of SQLite's message about a wrong statement.
 const logicError = "SQL logic error: "
 
-// sqlError says where a statement is wrong, and which table or column was probably meant.
+// sqlError reports where a statement is wrong, and which table or column was probably meant.
 func (r *Reader) sqlError(sql string, err error) error {
 	_, text, _ := strings.Cut(err.Error(), logicError)
 	m := diag.Errorf(diag.QueryFailed, diag.Pos{File: "query"}, "%s", text)
@@ -196,7 +196,7 @@ func (r *Reader) sqlError(sql string, err error) error {
 	return m.WithHint("`kiln query \"SELECT name, sql FROM sqlite_schema\"` shows tables and views")
 }
 
-// snapshot runs several queries on one state of the file, within ctx's time.
+// snapshot runs several queries on one state of the file, until ctx ends.
 func (r *Reader) snapshot(ctx context.Context, f func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +205,7 @@ func (r *Reader) snapshot(ctx context.Context, f func() error) error {
 	err := sqlitex.ExecuteTransient(r.conn, "BEGIN", nil)
 	if err == nil {
 		err = f()
-		r.conn.SetInterrupt(nil) // the end must not be interrupted
+		r.conn.SetInterrupt(nil) // the end of the transaction must not be interrupted
 		err = errors.Join(err, sqlitex.ExecuteTransient(r.conn, "ROLLBACK", nil))
 	}
 	return explain(ctx, err)
@@ -232,7 +232,7 @@ func explain(ctx context.Context, err error) error {
 	}
 }
 
-// plain takes the names of the layers off an error's text.
+// plain removes the names of software layers from the text of an error.
 func plain(err error) string {
 	s := err.Error()
 	for _, layer := range []string{"sqlite: ", "prepare: ", "step: "} {
@@ -263,7 +263,7 @@ func (r *Reader) query(sql string, params map[string]any, limit int) (*Result, e
 	}
 	res := &Result{Columns: make([]string, st.ColumnCount()), Rows: [][]any{}}
 	for i := range res.Columns {
-		// The library forgets a name that comes twice.
+		// The library loses the second of two equal names.
 		if res.Columns[i] = st.ColumnName(i); res.Columns[i] == "" {
 			res.Columns[i] = fmt.Sprintf("column_%d", i+1)
 		}

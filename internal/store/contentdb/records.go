@@ -8,41 +8,41 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Start is what is known when a build begins.
+// Start is what is known at the beginning of a build.
 type Start struct {
-	Number  int64 // of this build, above 0
+	Number  int64 // of this build, greater than 0
 	Started time.Time
 
-	// After is the number of the last build that the caller handed in and that
-	// finished. If the file describes another one, all records are asked for.
+	// After is the number of the last finished build that the caller wrote. If the file describes
+	// another one, all records are asked for.
 	After int64
 
-	// Everything makes the file empty first: all records will be handed in.
+	// Everything empties the file first: all records will be passed.
 	Everything bool
 
-	Project, Output string   // name; folder of the products relative to the project
+	Project, Output string   // the project's name; the output folder relative to the project
 	Kiln            string   // version
 	Roots           []string // in order
-	Platforms       []string // all that the project has; records of others are dropped
+	Platforms       []string // all platforms of the project; records of others are deleted
 
-	// Building are the platforms of this build, nil for all. Put replaces the records of
-	// an asset on these and leaves the others as they are.
+	// Building are the platforms of this build, nil for all. Put replaces the records of an asset
+	// on these and does not change the others.
 	Building []string
 }
 
-// Summary is what is known when a build has finished.
+// Summary is what is known at the end of a build.
 type Summary struct {
 	Seconds                                       float64
 	Assets, Jobs, Built, Reused, Failed, Products int
 	Bytes                                         int64
 	Compared                                      int    // jobs and parts of jobs
-	Because                                       string // why these were all; "": they were not
+	Because                                       string // why these were all; "" if they were not
 
 	// Diagnostics that belong to no job: of scanning, of the project file.
 	Diagnostics []Diagnostic
 }
 
-// File is a source file, or the place where a job looked for one.
+// File is a source file, or a path where a job looked for one.
 type File struct {
 	Path    string // relative to its root
 	Root    int    // index into Start.Roots
@@ -51,21 +51,21 @@ type File struct {
 	Hash    digest.Hash
 }
 
-// Asset is all there is to know of one asset.
+// Asset is the record of one asset.
 type Asset struct {
 	ID, UUID  string
-	Path      string // of the primary source file, or of the folder; "" if it has none
+	Path      string // of the primary source file, or of the folder; "" if there is none
 	Folder    bool
-	Missing   bool   // the primary source file is not there
-	Processor string // several with ", " between
-	Meta      []Meta // by key; several of a key where it has a list
-	Jobs      []Job  // on each platform one for each of its processors; those of one platform together
+	Missing   bool   // the primary source file does not exist
+	Processor string // several are separated by ", "
+	Meta      []Meta // by key; a key occurs several times if its value is a list
+	Jobs      []Job  // on each platform one for each of its processors, in sequence
 }
 
-// Meta is a value that rules give an asset under a key.
+// Meta is a metadata value of an asset.
 type Meta struct{ Key, Value string }
 
-// Job is one job, as its trace tells it.
+// Job is one job, from its trace.
 type Job struct {
 	Platform    string
 	Processor   string
@@ -79,25 +79,25 @@ type Job struct {
 	Seconds     float64
 	PeakMemory  int64 // bytes
 
-	Observations []Observation // in the order it looked
+	Observations []Observation // in order
 	Products     []Product
 	Needs        []string // ids of the assets whose products it read
 	Diagnostics  []Diagnostic
 }
 
-// Kind says what an observation looked at.
+// Kind is what was observed.
 type Kind string
 
 // The kinds of engine observations. The subject of the first three is the path of a source file.
 const (
 	SawFile     Kind = "file"     // content; Hash is that of the content
 	SawMissing  Kind = "missing"  // it was not there
-	SawExists   Kind = "exists"   // only that it is there
+	SawExists   Kind = "exists"   // only its existence
 	SawGlob     Kind = "glob"     // a pattern's list of names
 	SawListing  Kind = "listing"  // a folder's list of names
 	SawProducts Kind = "products" // the list of another asset's products
-	SawProduct  Kind = "product"  // the content of one
-	SawAsset    Kind = "asset"    // that an asset exists, or not
+	SawProduct  Kind = "product"  // the content of a product
+	SawAsset    Kind = "asset"    // whether an asset exists
 	SawSetting  Kind = "setting"
 	SawTool     Kind = "tool"
 	SawEnv      Kind = "env"
@@ -108,10 +108,10 @@ func (k Kind) ofFile() bool { return k == SawFile || k == SawMissing || k == Saw
 
 // Observation is one thing a job looked at.
 type Observation struct {
-	Group   int // those asked for together have the same
+	Group   int // observations that were made together have the same number
 	Kind    Kind
 	Subject string
-	Hash    digest.Hash // of what it saw
+	Hash    digest.Hash // of the value
 }
 
 // Product is one output of a job.
@@ -132,11 +132,12 @@ type Fact struct{ Name, Value string }
 type Diagnostic struct {
 	diag.Message
 
-	// Cause is the id of the asset whose failure this one is, as in "needs X, which
-	// failed": the root cause or the next step towards it. Empty for a failure of its own.
+	// Cause is the id of the asset whose failure caused this one, as in "needs X, which failed":
+	// the root cause or the next step towards it. Empty if it failed by itself.
 	Cause string
 
-	// Asset and Platform say what a message of no job is about. Empty: the project as a whole.
+	// Asset and Platform are set for a message that belongs to no job. Empty: about the project as
+	// a whole.
 	Asset, Platform string
 }
 
@@ -148,7 +149,7 @@ type Parcel struct {
 	Hash           digest.Hash
 	Products       []ParcelProduct
 
-	Added, Removed []ParcelProduct // for TouchParcels, in place of Products
+	Added, Removed []ParcelProduct // for TouchParcels, instead of Products
 }
 
 // ParcelProduct is a product that a parcel holds.

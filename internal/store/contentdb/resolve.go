@@ -7,10 +7,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// maxCandidates bounds the names that are compared to find what was meant: 20,000 take about 20 ms.
+// maxCandidates is how many names are compared to find a similar one: 20,000 take about 20 ms.
 const maxCandidates = 20_000
 
-// first is the integer in the first row of a query, or 0.
+// first returns the integer in the first row of a query, or 0.
 func (r *Reader) first(sql string, params map[string]any) (int64, error) {
 	res, err := r.query(sql, params, 1)
 	if err != nil || len(res.Rows) == 0 {
@@ -20,7 +20,7 @@ func (r *Reader) first(sql string, params map[string]any) (int64, error) {
 	return n, nil
 }
 
-// strings is the first column of a query.
+// strings returns the first column of a query.
 func (r *Reader) strings(sql string, params map[string]any, limit int) ([]string, error) {
 	res, err := r.query(sql, params, limit)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *Reader) strings(sql string, params map[string]any, limit int) ([]string
 }
 
 // assetNo finds an asset by id (in any case, a folder's slash may be missing), path or UUID. A path may begin with
-// that of a source root. 0 is none.
+// a source root. 0 means none.
 func (r *Reader) assetNo(arg string) (int64, error) {
 	tries, err := r.withoutRoots(arg)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Reader) assetNo(arg string) (int64, error) {
 	return 0, nil
 }
 
-// fileNo finds a source file, or a place where a job looked for one. 0 is none.
+// fileNo finds a source file, or a path where a job looked for one. 0 means none.
 func (r *Reader) fileNo(arg string) (int64, error) {
 	tries, err := r.withoutRoots(arg)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reader) fileNo(arg string) (int64, error) {
 	return 0, nil
 }
 
-// withoutRoots is what a name may mean: itself, and what is left of it below a source root.
+// withoutRoots returns what a name may mean: itself, and its rest below a source root.
 func (r *Reader) withoutRoots(arg string) ([]string, error) {
 	roots, err := r.strings("SELECT path FROM root ORDER BY no DESC", nil, 0)
 	tries := []string{arg}
@@ -87,7 +87,7 @@ func (r *Reader) withoutRoots(arg string) ([]string, error) {
 }
 
 // resolveFile finds an output file: with the output folder and the platform (build/pc/a.ktx2), without the output
-// folder, or without both, which means the file of every platform. nil is none.
+// folder, or without both, which means the file of every platform. nil means none.
 func (r *Reader) resolveFile(arg string) (map[string]any, error) {
 	output, err := r.strings("SELECT output FROM project", nil, 1)
 	if err != nil {
@@ -157,14 +157,14 @@ func hinted(m *diag.Message, near string, err error, otherwise string) error {
 	return m.WithHint("%s", otherwise)
 }
 
-// nearest is the name in a column that is most like arg: the one that ends with it (tank.png,
-// sprites/tank.png), or one that differs by a slip of the hand.
+// nearest is the name in a column that is most similar to arg: one that ends with it (tank.png,
+// sprites/tank.png), or one that differs by a typing error.
 func (r *Reader) nearest(arg, column, table string) (string, error) {
 	tries, err := r.withoutRoots(arg)
 	if err != nil {
 		return "", err
 	}
-	arg = tries[len(tries)-1] // below a root, if it is
+	arg = tries[len(tries)-1] // below a root, if it begins with one
 	params := map[string]any{":arg": arg, ":tail": "/" + strings.TrimPrefix(arg, "/")}
 	ends, err := r.strings("SELECT "+column+" FROM "+table+
 		" WHERE lower(substr("+column+", -length(:tail))) = lower(:tail) ORDER BY length("+column+"), 1 LIMIT 1", params, 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/used"
 )
 
-// loaded reads which assets games have loaded, by UUID, out of the files beside the database that a watcher
-// keeps. Builds cannot know it, so it is in no table. A file that cannot be read counts as empty.
+// loaded reads which assets games have loaded, by UUID, from the files beside the database that a watcher
+// writes. Builds cannot know this, so it is in no table. A file that cannot be read counts as empty.
 func (r *Reader) loaded() map[string]bool {
 	all := map[string]bool{}
 	for _, file := range used.Files(filepath.Dir(r.path)) {
@@ -18,7 +18,8 @@ func (r *Reader) loaded() map[string]bool {
 	return all
 }
 
-// runUnused answers `unused`, without assets that games loaded: nothing in the project refers to them, but the game's code does.
+// runUnused answers `unused`, without assets that games have loaded: nothing in the project refers to them, but the
+// game's code does.
 func (r *Reader) runUnused(ctx context.Context, loaded map[string]bool, limit int) (*Result, error) {
 	res, err := r.run(ctx, "unused", nil, 0)
 	if err != nil {
@@ -47,7 +48,7 @@ func (r *Reader) runUnused(ctx context.Context, loaded map[string]bool, limit in
 
 // Resource is a product that a game can load.
 type Resource struct {
-	Name     string // the asset's id, and # and the product's name if it is not the main one
+	Name     string // the asset's id, with # and the product's name unless it is the main one
 	UUID     string // of the asset
 	SubID    uint32
 	Platform string
@@ -59,7 +60,7 @@ type Resource struct {
 	Meta             json.RawMessage // an object of lists: what rules say of the asset
 }
 
-// Resources are all products, once for each parcel that has them.
+// Resources returns all products, once for each parcel that has them.
 func (r *Reader) Resources(ctx context.Context) ([]Resource, error) {
 	res, err := r.RunSQL(ctx, `
 SELECT CASE x.name WHEN '' THEN a.id ELSE a.id || '#' || x.name END, a.uuid, x.sub_id, p.name, coalesce(k.name, '')
@@ -78,7 +79,7 @@ FROM product x JOIN asset a ON a.no = x.asset JOIN platform p ON p.no = x.platfo
 	return list, nil
 }
 
-// Lost are the assets, by id, of which it is not known what they make: those that fail, and those that were not built yet.
+// Lost returns the assets, by id, whose products are not known: those that failed, and those that were not built yet.
 func (r *Reader) Lost(ctx context.Context) (map[string]bool, error) {
 	res, err := r.RunSQL(ctx, "SELECT id FROM asset WHERE failed OR built IS NULL", 0)
 	if err != nil {

@@ -13,44 +13,44 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 )
 
-// writer turns records into rows, within a transaction that somebody else commits.
+// writer turns records into rows, within a transaction that its caller commits.
 //
-// Each table has one prepared statement, kept for the whole build. Numbers are given out here, so that
-// no row needs to be read back; when everything is written anew, nothing is read at all.
+// Each table has one prepared statement, kept for the whole build. Numbers are assigned here, so no
+// row needs to be read back; when everything is written, nothing is read at all.
 type writer struct {
 	conn       *sqlite.Conn
 	everything bool
 	platforms  map[string]int64
-	building   map[int64]bool // those whose jobs Put replaces even if it brings none
+	building   map[int64]bool // those whose jobs Put replaces, even by none
 
 	files  numbers
 	assets numbers
 	texts  numbers
 	lists  numbers
 
-	// promised are assets that something points to and that were not handed in yet.
+	// promised are assets that something refers to and that were not passed yet.
 	promised map[int64]bool
 
 	needing needing
-	tally   tally // of the asset at hand
+	tally   tally // of the current asset
 	tallies tallies
 
 	insert struct {
 		file, text, list, asset, job, held, observation, needs, product, reference, fact, diagnostic insertion
 	}
-	remove []*sqlite.Stmt // an asset's rows on a platform, in each of jobTables
+	remove []*sqlite.Stmt // delete an asset's rows on a platform, from each of jobTables
 	err    error
 }
 
-// numbers gives each name a number of its own.
+// numbers assigns a number to each name.
 type numbers struct {
 	known map[string]int64
 	next  int64
 	find  *sqlite.Stmt // name to number; nil if the table was empty
 }
 
-// get is the number of a name, and whether the table has a row for it. If it is
-// new, the number is the next free one, and the caller makes the row.
+// get returns the number of a name, and whether the table has no row for it. If it is new, the
+// number is the next free one, and the caller adds the row.
 func (n *numbers) get(name string) (no int64, isNew bool, err error) {
 	if no, ok := n.known[name]; ok {
 		return no, false, nil
@@ -96,7 +96,7 @@ func newWriter(conn *sqlite.Conn, s Start, everything bool) (*writer, error) {
 	return w, w.prepare()
 }
 
-// empty drops all rows but those of the builds, and the indexes.
+// empty deletes all rows except those of the builds, and the indexes.
 func (w *writer) empty() error {
 	var script strings.Builder
 	for _, kind := range []string{"index", "table"} {
@@ -127,7 +127,8 @@ func (w *writer) putProject(s Start) error {
 	return err
 }
 
-// putPlatforms numbers the platforms. One that the project no longer has goes with its jobs.
+// putPlatforms numbers the platforms. A platform that the project no longer has is deleted with its
+// jobs.
 func (w *writer) putPlatforms(s Start) error {
 	old := map[string]int64{}
 	next := int64(1)
@@ -181,7 +182,7 @@ func (w *writer) dropPlatform(no int64) error {
 	return execute(w.conn, script)
 }
 
-// prepare prepares the statements, and learns which numbers are free.
+// prepare prepares the statements, and finds the free numbers.
 func (w *writer) prepare() error {
 	prep := func(query string) *sqlite.Stmt {
 		st, err := w.conn.Prepare(query)
@@ -224,8 +225,8 @@ func (w *writer) prepare() error {
 		{&w.files, "source_file", "SELECT no FROM source_file WHERE path = ?"},
 		{&w.texts, "shared_text", "SELECT no FROM shared_text WHERE text = ?"},
 		{&w.lists, "shared_list", "SELECT no FROM shared_list WHERE text = ?"},
-		// The index on id does not tell cases apart, but the ids in one project may: "no two ids
-		// differ in case only" is checked elsewhere, and a rename from one to the other is legal.
+		// The index on id ignores case, but ids may differ in it: another check makes sure that no
+		// two ids of a project differ only in case, but a rename may change the case.
 		{&w.assets, "asset", "SELECT no FROM asset WHERE id = ?1 AND id = ?1 COLLATE BINARY"},
 	} {
 		n.known, n.next = map[string]int64{}, 1
@@ -253,8 +254,7 @@ func (w *writer) prepare() error {
 	return w.err
 }
 
-// file is the number of a source file. One that is not known gets a row, to be
-// filled by putFiles.
+// file returns the number of a source file. An unknown file gets a row, to be filled by putFiles.
 func (w *writer) file(path string, present bool) int64 {
 	no, isNew, err := w.files.get(path)
 	w.note(err)
@@ -264,10 +264,10 @@ func (w *writer) file(path string, present bool) int64 {
 	return no
 }
 
-// text is the number of a shared text; 0 for an empty one.
+// text returns the number of a shared text; 0 for an empty one.
 func (w *writer) text(s string) int64 { return w.shared(&w.texts, &w.insert.text, s) }
 
-// list is the number of a shared list; 0 for an empty one.
+// list returns the number of a shared list; 0 for an empty one.
 func (w *writer) list(s string) int64 { return w.shared(&w.lists, &w.insert.list, s) }
 
 func (w *writer) shared(n *numbers, row *insertion, s string) int64 {
@@ -282,7 +282,7 @@ func (w *writer) shared(n *numbers, row *insertion, s string) int64 {
 	return no
 }
 
-// asset is the number of an asset that something points to.
+// asset returns the number of an asset that something refers to.
 func (w *writer) asset(id string) int64 {
 	no, isNew, err := w.assets.get(id)
 	w.note(err)
@@ -347,7 +347,7 @@ func (w *writer) putAsset(a *Asset) error {
 		}
 		w.putJob(no, &a.Jobs[i], a.Jobs[first:i])
 	}
-	if len(w.building) < len(w.platforms) && !w.everything && w.err == nil { // there may be jobs that were not handed in
+	if len(w.building) < len(w.platforms) && !w.everything && w.err == nil { // there may be jobs that were not passed
 		w.tally, w.err = w.tallies.read(no)
 	}
 	row := w.insert.asset.int(no).text(a.ID).text(a.UUID)
@@ -367,14 +367,14 @@ func (w *writer) putAsset(a *Asset) error {
 	return nil
 }
 
-// putMeta replaces what rules say of an asset.
+// putMeta replaces the metadata of an asset.
 func (w *writer) putMeta(no int64, isNew bool, list []Meta) error {
 	if !isNew {
 		if err := w.each(no, "DELETE FROM asset_meta WHERE asset = ?"); err != nil {
 			return err
 		}
 	}
-	for _, m := range list { // a list may have an element twice
+	for _, m := range list { // a list may contain an element twice
 		err := sqlitex.Execute(w.conn, "INSERT OR IGNORE INTO asset_meta (asset, key, value) VALUES (?, ?, ?)", &sqlitex.ExecOptions{Args: []any{no, m.Key, m.Value}})
 		if err != nil {
 			return err
@@ -383,7 +383,7 @@ func (w *writer) putMeta(no int64, isNew bool, list []Meta) error {
 	return nil
 }
 
-// putMetas brings what rules say of assets up to date.
+// putMetas updates the metadata of all assets.
 func (w *writer) putMetas(all map[string][]Meta) error {
 	was := map[string][]Meta{}
 	const query = "SELECT a.id, m.key, m.value FROM asset_meta m JOIN asset a ON a.no = m.asset ORDER BY a.no, m.key, m.value"
@@ -427,7 +427,7 @@ func (w *writer) putMetas(all map[string][]Meta) error {
 	return nil
 }
 
-// removeJobs makes room for an asset's jobs.
+// removeJobs deletes an asset's jobs before new ones are written.
 func (w *writer) removeJobs(asset int64, jobs []Job) error {
 	if err := w.flush(); err != nil {
 		return err
@@ -453,8 +453,8 @@ func (w *writer) removeJobs(asset int64, jobs []Job) error {
 	return nil
 }
 
-// putJob writes one of an asset's jobs; earlier are those before it on the same platform. Where two make one product, which is an
-// error that the build tells of, the first has it.
+// putJob writes one of an asset's jobs; earlier are those before it on the same platform. If two jobs make the same
+// product, which is an error that the build reports, the first one has it.
 func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 	platform, ok := w.platforms[j.Platform]
 	if !ok {
@@ -522,7 +522,8 @@ func (w *writer) putProduct(asset, platform, processor int64, p *Product) {
 	}
 }
 
-// afterJobs is the number of the first message about an asset that is of none of its jobs: these have fewer.
+// afterJobs is the number of the first message about an asset that belongs to none of its jobs: messages of
+// jobs have lower numbers.
 const afterJobs = 1 << 20
 
 func (w *writer) putDiagnostic(asset, platform, processor int64, seq int, d *Diagnostic) {
@@ -565,7 +566,7 @@ func (w *writer) deleteAsset(id string) error {
 	return w.unlink(no)
 }
 
-// each runs statements about an asset, which the connection keeps compiled.
+// each runs statements about an asset; the connection caches their compiled form.
 func (w *writer) each(no int64, statements ...string) error {
 	for _, s := range statements {
 		if err := sqlitex.Execute(w.conn, s, &sqlitex.ExecOptions{Args: []any{no}}); err != nil {
@@ -575,7 +576,7 @@ func (w *writer) each(no int64, statements ...string) error {
 	return nil
 }
 
-// unlink drops what points to an asset that is not there. Its number may be given out again.
+// unlink deletes what refers to a missing asset. Its number may be assigned again.
 func (w *writer) unlink(no int64) error {
 	return w.each(no, "DELETE FROM job_dependency WHERE on_asset = ?", "UPDATE diagnostic SET cause = NULL WHERE cause = ?")
 }
@@ -633,7 +634,7 @@ func (w *writer) touchParcels(parcels []Parcel) error {
 
 const theParcel = "(SELECT no FROM parcel WHERE name = ?3 AND platform = ?4)"
 
-// inParcel changes what is in a parcel.
+// inParcel changes the content of a parcel.
 func (w *writer) inParcel(p *Parcel, products []ParcelProduct, sql string) {
 	for _, x := range products {
 		asset := w.asset(x.AssetID)
@@ -644,7 +645,7 @@ func (w *writer) inParcel(p *Parcel, products []ParcelProduct, sql string) {
 	}
 }
 
-// finish writes the summary, tidies up, and makes the indexes if everything is new.
+// finish writes the summary, deletes unused rows, and creates the indexes if everything is new.
 func (w *writer) finish(number int64, s Summary) error {
 	if err := sqlitex.Execute(w.conn, "DELETE FROM diagnostic WHERE processor = 0", nil); err != nil {
 		return err
@@ -681,7 +682,7 @@ func (w *writer) finish(number int64, s Summary) error {
 	if err := w.retally(); err != nil {
 		return err
 	}
-	// A file that is gone is kept for as long as a job remembers that it looked for it.
+	// The row of a missing file is kept as long as a job has observed it.
 	err := sqlitex.Execute(w.conn, `DELETE FROM source_file WHERE present = 0
 		AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.file = source_file.no)
 		AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.file = source_file.no)`, nil)
@@ -693,7 +694,7 @@ func (w *writer) finish(number int64, s Summary) error {
 		s.Seconds, s.Assets, s.Jobs, s.Built, s.Reused, s.Failed, s.Products, s.Bytes, s.Compared, s.Because, number}})
 }
 
-// flush inserts the rows that wait for others.
+// flush inserts the rows of incomplete batches.
 func (w *writer) flush() error {
 	i := &w.insert
 	for _, row := range []*insertion{&i.file, &i.text, &i.list, &i.asset, &i.job, &i.held, &i.observation, &i.needs, &i.product, &i.reference, &i.fact, &i.diagnostic} {
@@ -704,18 +705,20 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// insertion binds the columns of a row in order, and those of the next ones after them, if several are inserted together.
+// insertion binds the columns of a row in order, followed by those of the next rows if several are inserted together.
 type insertion struct {
 	st   *sqlite.Stmt
-	n    int // columns that are bound
-	rows int // that are inserted together
-	at   int // rows that are bound
+	n    int // number of columns already bound
+	rows int // number of rows inserted together
+	at   int // number of rows already bound
 }
 
-// batch is how many rows are inserted together when everything is: 100,000 assets take 2.2 s one by one, and 1.9 so (BenchmarkWrite).
+// batch is how many rows are inserted together when everything is written: 100,000 assets take 2.2 s one by one, and
+// 1.9 in batches (BenchmarkWrite).
 const batch = 16
 
-// several inserts a batch of rows by a statement that inserts one. Of those that are less than a batch, the others are NULL and left out.
+// several turns a statement that inserts one row into one that inserts a batch. In an incomplete batch the other rows
+// are NULL and skipped.
 func several(query string) string {
 	before, rest, _ := strings.Cut(query, "VALUES ")
 	row, after, _ := strings.Cut(rest, ")")
@@ -752,7 +755,7 @@ func (i *insertion) intOrNull(v int64) *insertion {
 	return i.int(v)
 }
 
-// run inserts the row, or has it wait for others, and makes ready for the next.
+// run inserts the row, or adds it to the batch, and prepares the next.
 func (i *insertion) run() error {
 	if i.at++; i.at < i.rows {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/varint"
 )
 
-// errBad says that an entry is not one, or not of the key that it was found under.
+// errBad means that bytes are not an entry, or not the entry of this key.
 var errBad = errors.New("share: not an entry of this key")
 
 // Kinds of entry, as their first bytes; the last is the version.
@@ -30,7 +30,7 @@ func end(e *varint.Encoder) []byte {
 	return e.Buf
 }
 
-// open checks what stands around an entry.
+// open checks the magic number, key and checksum of an entry.
 func open(magic string, key Key, value []byte) (*varint.Decoder, error) {
 	head := len(magic) + len(key)
 	if len(value) < head+digest.Size || len(value) > MaxValue || string(value[:len(magic)]) != magic || Key(value[len(magic):head]) != key {
@@ -43,7 +43,7 @@ func open(magic string, key Key, value []byte) (*varint.Decoder, error) {
 	return &varint.Decoder{Buf: body[head:]}, nil
 }
 
-// closed reports whether all was read, and nothing was wrong.
+// closed returns an error unless everything was read without one.
 func closed(d *varint.Decoder) error {
 	if d.Err != nil || len(d.Buf) > 0 {
 		return errBad

@@ -10,18 +10,18 @@ import (
 
 // A cache that fails must not cost more than it saves.
 const (
-	failuresInRow = 3           // after this many it is not asked again
-	leftAlone     = time.Minute // for so long
+	failuresInRow = 3           // after this many, it is not asked for a while
+	leftAlone     = time.Minute // how long
 )
 
-// ErrLeftAlone says that a cache was not asked, because it failed several times in a row.
+// ErrLeftAlone means that a cache was not asked because it failed several times in a row.
 var ErrLeftAlone = errors.New("the cache failed several times in a row, and is left alone for a while")
 
 // Health is what is known of whether a cache works. It may outlive the cache: the next one in the same place begins with it. The zero value
 // knows nothing.
 type Health struct {
 	mu       sync.Mutex
-	failures int // in a row
+	failures int // number in a row
 	until    time.Time
 	last     error
 }
@@ -83,7 +83,7 @@ func (g *Guard) do(ctx context.Context, ask func() error) error {
 	}
 	err := ask()
 	if ctx.Err() != nil {
-		return err // the caller's, or its deadline's, who knows: it says nothing of the cache
+		return err // the caller's context or deadline may be the cause, so it says nothing about the cache
 	}
 	if err == nil || IsMiss(err) {
 		g.health.note(nil)
@@ -94,7 +94,7 @@ func (g *Guard) do(ctx context.Context, ask func() error) error {
 	return err
 }
 
-// Get asks for an entry.
+// Get returns an entry.
 func (g *Guard) Get(ctx context.Context, key Key) (value []byte, err error) {
 	err = g.do(ctx, func() (err error) { value, err = g.cache.Get(ctx, key); return err })
 	return value, err
@@ -105,13 +105,13 @@ func (g *Guard) Put(ctx context.Context, key Key, value []byte, blobs []Blob) er
 	return g.do(ctx, func() error { return g.cache.Put(ctx, key, value, blobs) })
 }
 
-// Missing asks which blobs are not there.
+// Missing returns which blobs the cache does not have.
 func (g *Guard) Missing(ctx context.Context, blobs []Blob) (missing []Blob, err error) {
 	err = g.do(ctx, func() (err error) { missing, err = g.cache.Missing(ctx, blobs); return err })
 	return missing, err
 }
 
-// Fetch asks for a blob.
+// Fetch fetches a blob.
 func (g *Guard) Fetch(ctx context.Context, blob Blob, to io.Writer) error {
 	return g.do(ctx, func() error { return g.cache.Fetch(ctx, blob, to) })
 }

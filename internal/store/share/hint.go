@@ -10,41 +10,42 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Bounds of a hint. What is written goes to the front, and what was there longest goes.
+// Limits of a hint. New items are added at the front, and the oldest are removed.
 const (
 	MaxLists = 16      // lists of observations
-	MaxSeen  = 16      // what runs saw, of one list
-	maxHint  = 1 << 18 // bytes, if there is more than one list
+	MaxSeen  = 16      // values of runs for each list
+	maxHint  = 1 << 18 // bytes, unless there is only one list
 )
 
-// HintKey is the key of a task's hint. of is everything that is known of the task before it runs.
+// HintKey is the key of a task's hint. of contains everything that is known about the task before
+// it runs.
 func HintKey(of digest.Hash) Key { return keyOf("kiln cache hint 1\n", of) }
 
 func keyOf(kind string, of digest.Hash) Key {
 	return sha256.Sum256(append([]byte(kind), of[:]...))
 }
 
-// List is what a run observed, in order; the values are left out.
+// List is what a run observed, in order, without values.
 type List struct {
 	Observations []engine.Observation
 
-	// Seen are the values that runs with this list saw, shortened, the newest run's first. Of a list without
-	// other tasks there is the newest alone, for display.
+	// Seen are the values that runs with this list saw, shortened, those of the newest run first. If the
+	// list has no other tasks, only the newest are kept, for display.
 	Seen [][]uint32
 }
 
-// Hint is which lists runs of a task made, the newest first.
+// Hint has the lists of observations of a task's runs, the newest first.
 type Hint struct{ Lists []List }
 
-// Short is what a hint has of a value.
+// Short is the shortened value in a hint.
 func Short(value digest.Hash) uint32 { return binary.LittleEndian.Uint32(value[:]) }
 
-// Asks reports whether a list has another task in it.
+// Asks reports whether a list contains another task.
 func (l *List) Asks() bool {
 	return slices.ContainsFunc(l.Observations, func(o engine.Observation) bool { return o.Kind < engine.FirstLeaf })
 }
 
-// Add puts what a run observed to the front, and reports whether that changes the hint.
+// Add adds the observations of a run at the front, and reports whether that changes the hint.
 func (h *Hint) Add(run []engine.Observation) bool {
 	bare, seen := make([]engine.Observation, len(run)), make([]uint32, len(run))
 	for i := range run {
@@ -86,7 +87,8 @@ func (h *Hint) Merge(other *Hint) {
 	}
 }
 
-// Encode writes a hint. Of one that has too much, the oldest is left out; nil if the newest alone is too much.
+// Encode encodes a hint. It omits the oldest lists if there are too many bytes, and returns nil if the newest
+// alone is too large.
 func (h *Hint) Encode(key Key) []byte {
 	lists := h.Lists
 	for seen := MaxSeen; ; {
@@ -127,10 +129,10 @@ func encodeList(e *varint.Encoder, l *List, most int) {
 	}
 }
 
-// leastLooked is what an observation takes in a list, in bytes.
+// leastLooked is the minimum size of an observation in a list, in bytes.
 const leastLooked = 4
 
-// DecodeHint reads the hint of a key.
+// DecodeHint decodes the hint of a key.
 func DecodeHint(key Key, value []byte) (*Hint, error) {
 	d, err := open(hintMagic, key, value)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// ResultKey is the key of what a run came to that saw this. machine is the system and architecture, if the result may depend on them, or
-// "".
+// ResultKey is the key of the result of a run that made these observations. machine is the system and architecture if
+// the result may depend on them, else "".
 func ResultKey(hint Key, seen []engine.Observation, machine string) Key {
 	b := digest.Build("shared result").Str("hint", hint.String())
 	if machine != "" {
@@ -26,29 +26,30 @@ func ResultKey(hint Key, seen []engine.Observation, machine string) Key {
 
 // Product is an output of a run.
 type Product struct {
-	engine.Product // without Hash and Size, which are the blob's
+	engine.Product // Hash and Size are not set: the blob has them
 	Blob           Blob
 }
 
-// Result is what a run comes to that sees what its key says: nothing in it depends on when or where that was.
+// Result is the result of any run that makes the observations in its key: nothing in it depends on when or
+// where it ran.
 type Result struct {
-	Fingerprint digest.Hash // of the code that ran
+	Fingerprint digest.Hash // of the processor's code
 	Outcome     engine.Outcome
 	Shareable   bool // see engine.Trace: the run did not ask for the platform
 	Products    []Product
-	Brought     []Blob // what else it put in the store: bytes that it had other processors work on
+	Brought     []Blob // further blobs: bytes of requests that it made
 	Messages    []byte
 	Root        string
 	Ring        []string
 }
 
-// Run is what happened when it ran; no key depends on it.
+// Run describes the run itself; no key depends on it.
 type Run struct {
 	Seconds float64
 	Memory  int64 // peak, bytes; 0: not measured
 }
 
-// Blobs are all blobs of a result.
+// Blobs returns all blobs of a result.
 func (r *Result) Blobs() []Blob {
 	blobs := make([]Blob, 0, len(r.Products)+len(r.Brought))
 	for i := range r.Products {
@@ -57,10 +58,11 @@ func (r *Result) Blobs() []Blob {
 	return append(blobs, r.Brought...)
 }
 
-// ID is the hash of all that a result says.
+// ID is the hash of everything in a result.
 func (r *Result) ID() digest.Hash { return digest.Of(r.canonical()) }
 
-// Encode writes a result; nil if it is too large to be shared. sign gives a signature of key and id, or nothing; it may be nil.
+// Encode encodes a result; nil if it is too large to be shared. sign returns a signature of key and id, or nil; it may
+// be nil.
 func (r *Result) Encode(key Key, run Run, sign func(signed []byte) []byte) []byte {
 	e := begin(resultMagic, key)
 	all := r.canonical()
@@ -78,7 +80,7 @@ func (r *Result) Encode(key Key, run Run, sign func(signed []byte) []byte) []byt
 	return end(e)
 }
 
-// signedText is what a signature is of.
+// signedText is the text that is signed.
 func signedText(key Key, id digest.Hash) []byte {
 	return []byte("kiln cache result " + key.String() + " " + id.String() + "\n")
 }
@@ -130,15 +132,15 @@ func encodeBlob(e *varint.Encoder, b *Blob) {
 	e.Uint(uint64(b.Size))
 }
 
-// Least sizes of what there can be many of, in bytes.
+// Minimum sizes of repeated parts, in bytes.
 const (
 	leastBlob      = 2*digest.Size + 1
 	leastProduct   = 7 + leastBlob
 	leastReference = 18
 )
 
-// DecodeResult reads the result of a key, made by code with a fingerprint. verify reports whether a signature
-// is good; it may be nil.
+// DecodeResult decodes the result of a key, made by code with this fingerprint. verify reports whether a
+// signature is valid; it may be nil.
 func DecodeResult(key Key, fingerprint digest.Hash, value []byte, verify func(signed, signature []byte) bool) (*Result, Run, error) {
 	d, err := open(resultMagic, key, value)
 	if err != nil {
@@ -219,8 +221,8 @@ func decodeBlob(d *varint.Decoder) (b Blob) {
 	return b
 }
 
-// sound reports whether a result is one that a run can come to, and names no file outside of an output folder: a forged one may do harm
-// to what it claims to be, and to nothing else.
+// sound reports whether a run can have this result, and whether all its files are inside an output folder. So a forged
+// result can only harm the products that it claims to be.
 func (r *Result) sound() bool {
 	switch r.Outcome {
 	case engine.Succeeded:
@@ -246,7 +248,7 @@ func (r *Result) sound() bool {
 	return true
 }
 
-// safePath reports whether a path leads to a file below the folder that it is relative to, on every system.
+// safePath reports whether a relative path leads to a file below its folder, on every system.
 func safePath(file string) bool {
 	if strings.ContainsAny(file, "\\\x00") || !strings.Contains(file, "/") {
 		return false

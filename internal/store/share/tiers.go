@@ -7,15 +7,16 @@ import (
 	"io"
 )
 
-// maxTeed is how large a blob is at most that is copied into the nearer cache when the other one gives it, in bytes: it is in memory then.
+// maxTeed is the size up to which a blob from the far cache is copied into the near one, in bytes; it is in memory
+// meanwhile.
 const maxTeed = 64 << 20
 
-// tiers are a cache that is near and one that is far. What the far one gives is put into the near one.
+// tiers combines a near and a far cache. Results from the far one are stored in the near one.
 type tiers struct{ near, far, into Cache }
 
-// Tiers reads results from two caches, the near one first. What only the far one has is put into the near one by way of into, the same
-// with a guard of its own. Writing is for each by itself; and so are hints, which change: one that was copied would hide what others add
-// to it.
+// Tiers reads results from two caches, the near one first. What only the far one has is stored in the near one through
+// into, which is the same cache with its own guard. Each cache is written separately. Hints are not copied, because
+// they change: a copy would hide what others add.
 func Tiers(near, far, into Cache) Cache { return &tiers{near, far, into} }
 
 func (t *tiers) Get(ctx context.Context, key Key) ([]byte, error) {
@@ -24,7 +25,7 @@ func (t *tiers) Get(ctx context.Context, key Key) ([]byte, error) {
 		return value, nil
 	}
 	if value, err = t.far.Get(ctx, key); err == nil {
-		t.into.Put(ctx, key, value, nil) // or the next one asks the far one, too
+		t.into.Put(ctx, key, value, nil) // if this fails, the next reader asks the far one again
 	}
 	return value, err
 }
@@ -35,7 +36,7 @@ func (t *tiers) Store(context.Context, Blob, func() (io.ReadCloser, error)) erro
 	return errors.ErrUnsupported
 }
 
-// Missing are the blobs that neither has.
+// Missing returns the blobs that neither cache has.
 func (t *tiers) Missing(ctx context.Context, blobs []Blob) ([]Blob, error) {
 	if missing, err := t.near.Missing(ctx, blobs); err == nil {
 		blobs = missing
@@ -67,7 +68,7 @@ func (t *tiers) Fetch(ctx context.Context, b Blob, to io.Writer) error {
 
 func (t *tiers) Close() error { return errors.Join(t.near.Close(), t.far.Close()) }
 
-// begun knows whether something was written.
+// begun is a writer that knows whether something was written.
 type begun struct {
 	to    io.Writer
 	begun bool

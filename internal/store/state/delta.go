@@ -13,11 +13,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// Delta is what a build changed in the snapshot, when that is little.
+// Delta is what a build changed in the snapshot, if that is little.
 type Delta struct {
 	Head    Head
 	Folders []FolderChange
-	Sources *source.Table // the whole table, if it has other folders than before: then the delta cannot be appended; nil: it has not
+	Sources *source.Table // the whole table if the list of folders changed: then the delta cannot be appended; else nil
 	Outputs []Output      // new or changed
 	Removed []string      // outputs
 	Tasks   []TaskChange
@@ -25,33 +25,33 @@ type Delta struct {
 	Globs   []Glob
 }
 
-// FolderChange is a folder of source files that is not as it was. Folders are neither added nor removed by a delta.
+// FolderChange is a changed folder of source files. A delta neither adds nor removes folders.
 type FolderChange struct {
-	Number int // of the folder in the table
+	Number int // index of the folder in the table
 	Folder source.Folder
-	All    bool          // Files are all there are; otherwise those at the places At
+	All    bool          // Files are all files; otherwise those at the indexes At
 	Files  []source.File //
-	At     []int         // places in the folder
+	At     []int         // indexes in the folder
 }
 
-// TaskChange is a task that is not as it was; one with the next free number is new.
+// TaskChange is a changed task; a task with the next free number is new.
 type TaskChange struct {
 	Number int
 	TaskState
 }
 
-// mostDeltas is how many deltas a snapshot may have: reading them costs each build 10 to 20 µs, writing it anew some 100 ms at
-// 100,000 assets.
+// mostDeltas is how many deltas a snapshot may have: reading one costs each build 10 to 20 µs, rewriting the snapshot
+// about 100 ms at 100,000 assets.
 const mostDeltas = 100
 
-// Full tells whether so much was appended that the snapshot should be written anew when there is time: half of what may be.
+// Full reports whether the snapshot should be rewritten when there is time: half of what may be appended was.
 func (s *Snapshot) Full() bool { return s.deltas >= mostDeltas/2 || s.size > s.base+s.base/8+1<<19 }
 
-// ErrWriteAnew says that a delta cannot be appended.
+// ErrWriteAnew means that a delta cannot be appended.
 var ErrWriteAnew = errors.New("the snapshot must be rewritten")
 
-// Append writes what a build changed behind the snapshot that s was read from, and changes s accordingly. With ErrWriteAnew, nothing was
-// written.
+// Append appends the changes of a build to the snapshot that s was read from, and applies them to s. With ErrWriteAnew,
+// nothing was written.
 func (s *Snapshot) Append(d *Delta) error {
 	if d.Sources != nil || s.deltas >= mostDeltas || s.size > s.base+s.base/4+1<<20 {
 		return ErrWriteAnew
@@ -125,7 +125,7 @@ func encodeDelta(e *varint.Encoder, d *Delta) {
 	encodeGlobs(e, d.Globs)
 }
 
-// readDelta reads the delta at a place of the file; nil if it is not whole.
+// readDelta reads the delta at a position of the file; nil if it is incomplete.
 func readDelta(f io.ReaderAt, at, size int64) (*Delta, block) {
 	kind, b, ok := readBlock(f, at, size)
 	if !ok || kind != blockDelta {
@@ -143,7 +143,7 @@ func readDelta(f io.ReaderAt, at, size int64) (*Delta, block) {
 	return d, b
 }
 
-// take applies a delta to what was read.
+// take applies a delta.
 func (s *Snapshot) take(d *Delta) bool {
 	for i := range d.Folders {
 		if !apply(s.Sources, &d.Folders[i]) {
@@ -175,7 +175,8 @@ func (t *Tasks) take(d *Delta) bool {
 	return true
 }
 
-// With makes an image of a snapshot with a delta that could not be appended. The snapshot is of no more use then.
+// With returns an image of a snapshot with a delta that could not be appended. The snapshot must not be used
+// afterwards.
 func (s *Snapshot) With(d *Delta) (*Image, error) {
 	if d.Sources != nil {
 		s.Sources = d.Sources
@@ -227,7 +228,7 @@ func decodeDelta(d *varint.Decoder) *Delta {
 	return x
 }
 
-// apply changes a folder of a table. The answer is false if the change is not of this table.
+// apply changes a folder of a table. It returns false if the change does not fit the table.
 func apply(t *source.Table, c *FolderChange) bool {
 	if c.Number >= len(t.Folders) {
 		return false
@@ -251,7 +252,7 @@ func apply(t *source.Table, c *FolderChange) bool {
 	return true
 }
 
-// Image makes an image of a snapshot, to write it anew.
+// Image returns an image of a snapshot, to rewrite it.
 func (s *Snapshot) Image() (*Image, error) {
 	im := &Image{Head: s.Head, Sources: s.Sources}
 	var err error

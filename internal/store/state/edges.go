@@ -9,14 +9,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/varint"
 )
 
-// Edge says that the trace of a task that holds looked at some subject. There may be more edges than there are such looks, and one may
-// be found for another subject: who follows edges finds tasks that may be concerned, and every one that is.
+// Edge means that the current trace of a task observed a subject. There may be more edges than observations, and
+// different subjects may have the same hash. So following edges finds every concerned task, and possibly more.
 type Edge struct {
-	Subject uint64 // as Subject hashes it
-	Task    int    // its number
+	Subject uint64 // hash by the function Subject
+	Task    int    // number of the task
 }
 
-// Glob is a pattern that traces looked at, with the tasks whose.
+// Glob is a pattern that traces observed, and their tasks.
 type Glob struct {
 	Pattern string
 	Tasks   []int
@@ -26,10 +26,10 @@ type Glob struct {
 const (
 	PathSubject  = 'p' // a path below the source roots: content, presence or absence
 	AssetSubject = 'a' // an asset by any of its names: whether it exists
-	TaskSubject  = 't' // a task by any of its names: what it made
+	TaskSubject  = 't' // a task by any of its names: its products
 )
 
-// Subject hashes a subject of some class: FNV-1a, 64 bits.
+// Subject hashes a subject of a class: FNV-1a, 64 bits.
 func Subject(class byte, subject string) uint64 {
 	h := uint64(14695981039346656037)
 	h = (h ^ uint64(class)) * 1099511628211
@@ -39,7 +39,7 @@ func Subject(class byte, subject string) uint64 {
 	return h
 }
 
-// edges as they are on disk, and what deltas added.
+// edges are the edges on disk and those that deltas added.
 type edges struct {
 	raw   []byte // edgeSize bytes each, sorted
 	more  []Edge
@@ -97,7 +97,7 @@ func decodeGlobs(d *varint.Decoder) []Glob {
 	return globs
 }
 
-// Looked gives the numbers of the tasks that may have looked at a subject.
+// Looked returns the numbers of the tasks that may have observed a subject.
 func (t *Tasks) Looked(subject uint64) []int {
 	raw := t.edges.raw
 	n := len(raw) / edgeSize
@@ -116,10 +116,10 @@ func (t *Tasks) Looked(subject uint64) []int {
 	return list
 }
 
-// Globs are all patterns that traces looked at.
+// Globs returns all patterns that traces observed.
 func (t *Tasks) Globs() []Glob { return t.edges.globs }
 
-// Tasks reads what is known of tasks. An error means that the snapshot cannot be used.
+// Tasks reads the tasks. An error means that the snapshot cannot be used.
 func (s *Snapshot) Tasks() (*Tasks, error) {
 	if s.tasks != nil {
 		return s.tasks, nil

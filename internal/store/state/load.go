@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// Reading the log: all of it when it is opened, or the records of one key when they are asked for.
+// Reading the log: all of it when it is opened, or the records of one key on request.
 
-// load takes over all records up to the first that is not whole. It gives the length of the good part.
+// load reads all records up to the first incomplete one. It returns the length of the good part.
 func (t *Traces) load(data []byte) (good int64, why string) {
 	switch {
 	case len(data) == 0:
@@ -39,7 +39,8 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 	return int64(at), ""
 }
 
-// countTraces hops over records, so that the map is made once. Damage makes the count wrong, not large.
+// countTraces skips over records to count them, so that the map is allocated once. Damage makes the
+// count wrong, but not large.
 func countTraces(data []byte) (n int) {
 	for at := logHead; at+recordHead < len(data); {
 		size := binary.LittleEndian.Uint32(data[at:])
@@ -68,7 +69,7 @@ func (t *Traces) loadRecord(b []byte, at int64) (int, bool) {
 	}
 	d := varint.Decoder{Buf: payload[1:]}
 	key := engine.Key(d.Hash())
-	d.Fixed64() // the record before, which has been read
+	d.Fixed64() // position of the record before, which has been read
 	if d.Err != nil {
 		return 0, false
 	}
@@ -93,13 +94,13 @@ func (t *Traces) loadRecord(b []byte, at int64) (int, bool) {
 	return n + recordHead, true
 }
 
-// readChain takes over all records of a key, in the order in which they were written; they are linked the other way round.
+// readChain reads all records of a key, in the order in which they were written; they are linked in reverse.
 func (t *Traces) readChain(k engine.Key, at int64) bool {
 	var records [][]byte
 	var places []int64
 	for before := t.size; at != 0; {
 		if at < logHead || at >= before {
-			return false // a record links back only, so that this ends
+			return false // records only link backwards, so this ends
 		}
 		var head [recordHead]byte
 		if _, err := t.file.ReadAt(head[:], at); err != nil {

@@ -14,26 +14,27 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 )
 
-// Outputs is the files that Kiln put into the output tree. Only the list of their folders is taken apart: whoever
-// compares them with the disk goes through the bytes of a folder, and nobody holds a million of them in memory.
+// Outputs are the files that Kiln wrote into the output tree. Only the list of their folders is decoded: a
+// comparison with the disk decodes one folder after the other, so a million outputs are never in memory as
+// structs.
 type Outputs struct {
 	folders []outputFolder
-	count   int                           // in folders
-	hashes  func() ([]byte, error)        // of all in folders, in their order
-	loaded  []byte                        // what hashes gave
-	changed map[string]map[string]*Output // by folder and name, what deltas say; nil: gone
-	extra   []string                      // the folders in changed, sorted
+	count   int                           // number of outputs in folders
+	hashes  func() ([]byte, error)        // hashes of all outputs in folders, in their order
+	loaded  []byte                        // result of hashes
+	changed map[string]map[string]*Output // changes by deltas, by folder and name; nil: removed
+	extra   []string                      // the folders in changed that are not in folders, sorted
 }
 
 // outputFolder is the outputs in one folder.
 type outputFolder struct {
 	path  string
-	first int // the number of its first output
+	first int // number of its first output
 	count int
 	raw   []byte
 }
 
-// splitFile is a file's folder and name.
+// splitFile splits a path into folder and name.
 func splitFile(file string) (folder, name string) {
 	i := strings.LastIndexByte(file, '/')
 	if i < 0 {
@@ -49,23 +50,25 @@ func joinFile(folder, name string) string {
 	return folder + "/" + name
 }
 
-// mostInFolder is how many outputs stand together: those of a larger folder are cut into pieces, so that several workers can look at them.
+// mostInFolder is how many outputs are stored together: larger folders are split, so that several workers can compare
+// them.
 const mostInFolder = 1024
 
-// CompareOutputs is the order that outputs are written in: by folder, then by name.
+// CompareOutputs defines the order on disk: by folder, then by name.
 func CompareOutputs(a, b Output) int {
 	fa, na := splitFile(a.File)
 	fb, nb := splitFile(b.File)
 	return cmp.Or(strings.Compare(fa, fb), strings.Compare(na, nb))
 }
 
-// encodeOutputs writes outputs folder by folder, and appends their hashes to others, in the same order.
+// encodeOutputs encodes outputs folder by folder, and appends their hashes to hashes, in the same
+// order.
 func encodeOutputs(e *varint.Encoder, hashes []byte, outputs []Output) []byte {
 	if !slices.IsSortedFunc(outputs, CompareOutputs) {
 		outputs = slices.Clone(outputs)
 		slices.SortFunc(outputs, CompareOutputs)
 	}
-	var pieces []int // where each ends
+	var pieces []int // end of each piece
 	last := ""
 	for i := range outputs {
 		folder, _ := splitFile(outputs[i].File)
@@ -93,7 +96,7 @@ func encodeOutputs(e *varint.Encoder, hashes []byte, outputs []Output) []byte {
 	return hashes
 }
 
-// first is where the last of some pieces begins.
+// first is the start of the last piece.
 func first(ends []int) int {
 	if n := len(ends); n > 1 {
 		return ends[n-2]
@@ -118,7 +121,7 @@ func decodeOutputs(d *varint.Decoder) *Outputs {
 	return o
 }
 
-// change takes over what a delta says of an output: nil if it is gone.
+// change applies a delta to an output; nil means that it was removed.
 func (o *Outputs) change(file string, now *Output) {
 	folder, name := splitFile(file)
 	if o.changed == nil {
@@ -132,7 +135,7 @@ func (o *Outputs) change(file string, now *Output) {
 	o.changed[folder][name] = now
 }
 
-// Folders is how many there are for Folder.
+// Folders is the number of folders, for Folder.
 func (o *Outputs) Folders() int { return len(o.folders) + len(o.extra) }
 
 // Path is the path of a folder.
@@ -143,7 +146,7 @@ func (o *Outputs) Path(i int) string {
 	return o.folders[i].path
 }
 
-// Folder gives the names and stats of outputs in a folder; there may be others of the same folder under another number.
+// Folder returns the names and stats of outputs in a folder. A large folder has several numbers.
 func (o *Outputs) Folder(i int) (path string, files iter.Seq2[string, source.Stat]) {
 	if i >= len(o.folders) {
 		path = o.extra[i-len(o.folders)]
@@ -178,7 +181,7 @@ func (o *Outputs) Folder(i int) (path string, files iter.Seq2[string, source.Sta
 	}
 }
 
-// hash is that of the output with this number.
+// hash is the hash of the output with this number.
 func (o *Outputs) hash(i int) (h digest.Hash, err error) {
 	if o.loaded == nil && o.count > 0 {
 		data, err := o.hashes()
@@ -194,7 +197,7 @@ func (o *Outputs) hash(i int) (h digest.Hash, err error) {
 	return h, nil
 }
 
-// All gives all outputs, sorted by folder and name, those that deltas tell of last.
+// All returns all outputs, sorted by folder and name; those changed by deltas come last.
 func (o *Outputs) All() ([]Output, error) {
 	all := make([]Output, 0, o.count)
 	for i := range o.folders {
@@ -255,7 +258,7 @@ func (o *Outputs) Find(file string) (Output, bool, error) {
 	return Output{}, false, nil
 }
 
-// Paths calls f for every output, without taking more apart than its path.
+// Paths calls f for every output, and decodes only paths.
 func (o *Outputs) Paths(f func(folder, name string)) {
 	for i := range o.Folders() {
 		path, files := o.Folder(i)
@@ -265,18 +268,19 @@ func (o *Outputs) Paths(f func(folder, name string)) {
 	}
 }
 
-// Tasks is the tasks of the project, and those it had once and of which traces are kept. They keep their numbers from build
-// to build until the snapshot is written anew.
+// Tasks are the tasks of the project, and former ones whose traces are kept. They keep their numbers from build to
+// build until the snapshot is rewritten.
 type Tasks struct {
 	raw     []byte // taskSize bytes each
 	names   []byte
-	changed map[int]TaskState // what deltas say
-	more    []TaskState       // that deltas added
-	byKey   []int32           // hash table of numbers + 1, by key; the size is a power of two
+	changed map[int]TaskState // changes by deltas
+	more    []TaskState       // added by deltas
+	byKey   []int32           // hash table by key of numbers + 1; the size is a power of two
 	edges   edges
 }
 
-// A task's record: key, trace, head of its traces, place and length of its subject, flags.
+// A task's record: key, trace, position of its last record in the log, position and length of its
+// subject, flags.
 const (
 	taskSize    = digest.Size + 8 + 8 + 4 + 4 + 4
 	flagGone    = 1
@@ -331,10 +335,10 @@ func decodeTasks(data []byte) (*Tasks, bool) {
 	return &Tasks{raw: data[8:end], names: data[end:], changed: map[int]TaskState{}}, true
 }
 
-// Len is how many there are.
+// Len is the number of tasks.
 func (t *Tasks) Len() int { return len(t.raw)/taskSize + len(t.more) }
 
-// At is the task with a number.
+// At returns the task with a number.
 func (t *Tasks) At(i int) TaskState {
 	if n := len(t.raw) / taskSize; i >= n {
 		return t.more[i-n]
@@ -354,7 +358,7 @@ func (t *Tasks) At(i int) TaskState {
 	return s
 }
 
-// All gives all tasks, by number.
+// All returns all tasks, by number.
 func (t *Tasks) All() iter.Seq2[int, TaskState] {
 	return func(yield func(int, TaskState) bool) {
 		for i := range t.Len() {
@@ -400,7 +404,8 @@ func (t *Tasks) flagged(flag uint32) []int {
 	return list
 }
 
-// Held is the trace that held of the task with a key, if the project had it. A nil table has none.
+// Held returns the current trace of the task with a key, if the project had it. A nil table has
+// none.
 func (t *Tasks) Held(k [digest.Size]byte) (trace uint64, ok bool) {
 	if t == nil {
 		return 0, false
@@ -437,7 +442,7 @@ func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 
 func slot(key []byte, mask int) int { return int(binary.LittleEndian.Uint64(key)) & mask }
 
-// hash makes the hash table: 1 ms for 100,000 tasks, and only builds with something to do want it.
+// hash makes the hash table: 1 ms for 100,000 tasks, and only builds with work need it.
 func (t *Tasks) hash() {
 	size := 16
 	for size < 2*t.Len() {
@@ -449,7 +454,7 @@ func (t *Tasks) hash() {
 	}
 }
 
-// enter puts a task into the hash table, if there is one; when it gets full it is made anew.
+// enter adds a task to the hash table, if there is one; a full table is made again.
 func (t *Tasks) enter(i int) {
 	if t.byKey == nil || len(t.byKey) < t.Len()+t.Len()/2 {
 		t.byKey = nil
@@ -467,11 +472,11 @@ func (t *Tasks) keyAt(i int) (k [digest.Size]byte) {
 	if n := len(t.raw) / taskSize; i >= n {
 		return t.more[i-n].Key
 	}
-	copy(k[:], t.raw[i*taskSize:]) // a task that changed keeps its key
+	copy(k[:], t.raw[i*taskSize:]) // a changed task keeps its key
 	return k
 }
 
-// change takes over what a delta says of a task.
+// change applies a delta to a task.
 func (t *Tasks) change(i int, s TaskState) bool {
 	n := len(t.raw) / taskSize
 	switch {

@@ -18,66 +18,68 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// SnapshotVersion is in the header of the snapshot. Of one of version 3 or 4 the image is used, as after a power cut; one of another is
-// not.
+// SnapshotVersion is in the header of the snapshot. Of versions 3 and 4 the image is used, without deltas; other
+// versions are ignored.
 const SnapshotVersion = 5
 
 var snapshotMagic = []byte("KILN\x00snp")
 
-// Output is a file that Kiln put into the output tree, as it was right after.
+// Output is a file that Kiln wrote into the output tree, with its state right after.
 type Output struct {
 	File string // below the output folder
 	Stat source.Stat
 	Hash digest.Hash
 }
 
-// Tool is an external program that some job looked for.
+// Tool is an external program that a job looked up.
 type Tool struct {
-	Name string // as the job called it
-	Path string // where it was found; "" if it was not
+	Name string // the name that the job used
+	Path string // "" if it was not found
 	Stat source.Stat
-	Hash digest.Hash // zero: it was missing
+	Hash digest.Hash // zero if it was not found
 }
 
-// Variable is an environment variable that some job looked at.
+// Variable is an environment variable that a job read.
 type Variable struct {
 	Name  string
 	Value digest.Hash // zero: not set
 }
 
-// Shipped is a file that was made of products, or that decides what these are, as it was after the build.
+// Shipped is a file made from products, or one that decides what these files contain, after the build.
 type Shipped struct {
 	File string // relative to the project folder
 	Made bool
-	Stat source.Stat // zero: it is not there
+	Stat source.Stat // zero: it does not exist
 }
 
-// Totals of a build over the whole project.
+// Totals are the counts of a build over the whole project.
 type Totals struct {
 	Assets, Jobs, Requests, Failed, Products int
 	Bytes                                    int64
 }
 
-// Head is what a snapshot says besides its tables.
+// Head is the snapshot without its tables.
 type Head struct {
-	Signature digest.Hash // of all that decides what is built besides files: Kiln itself, processors, the environment of the project file
-	Project   digest.Hash // of the project file
+	// Hash of everything that decides what is built except files: Kiln itself, processors, environment variables of
+	// the project file.
+	Signature digest.Hash
+	Project   digest.Hash // hash of the project file
 	Build     uint64      // number of the build
-	Mirrored  uint64      // number of the build that the content database tells of; 0: none
-	Journal   int64       // bytes of what was written to the database and stands in its log
-	Whole     bool        // the build was of all assets on all platforms and was not stopped
-	Plain     bool        // nothing is to be said but by jobs and notices
-	Pinned    bool        // rules gave assets ids or UUIDs, or had them follow
+	Mirrored  uint64      // number of the build that the content database describes; 0: none
+	Journal   int64       // bytes that were written to the database and are in its log
+	Whole     bool        // the build was of all assets on all platforms and finished
+	Plain     bool        // all messages come from jobs and notices
+	Pinned    bool        // rules set ids or UUIDs of assets, or make assets follow others
 	Log       Mark        // the trace log at the end of the build
 	Tools     []Tool
 	Variables []Variable
 	Shipped   []Shipped // sorted by File
-	Messages  []byte    // what there was to tell people, to be told again
-	Notices   []byte    // those of them that are not of jobs, and what they are about
+	Messages  []byte    // messages of the build, to be reported again
+	Notices   []byte    // those that do not come from jobs, with what they are about
 	Totals    Totals
 }
 
-// Image is all that a snapshot is written from.
+// Image is the input of a snapshot.
 type Image struct {
 	Head
 	Sources *source.Table
@@ -87,10 +89,11 @@ type Image struct {
 	Globs   []Glob
 }
 
-// Snapshot is the world at the end of a build. If nothing in it differs, nothing is to be done.
+// Snapshot is the state of the world at the end of a build. If nothing in it differs, there is nothing to
+// build.
 //
-// It is an image and what later builds appended to it. The large tables that only a build with something to do
-// needs are read when they are asked for.
+// It consists of an image and of what later builds appended. The large tables that only a build with work
+// needs are read on request.
 type Snapshot struct {
 	Head
 	Sources *source.Table
@@ -98,9 +101,9 @@ type Snapshot struct {
 
 	path    string
 	version uint32
-	size    int64 // of the file, up to the end of the last whole block
-	base    int64 // of the image in it
-	deltas  int   // appended to it
+	size    int64 // of the file, up to the end of the last complete block
+	base    int64 // size of the image in it
+	deltas  int   // number of deltas appended to it
 	blocks  map[uint32]block
 	later   []*Delta
 	tasks   *Tasks
@@ -111,7 +114,7 @@ const (
 	blockHead    = 1
 	blockSources = 2
 	blockOutputs = 3
-	blockHashes  = 4 // of the outputs
+	blockHashes  = 4 // hashes of the outputs
 	blockTasks   = 5
 	blockEdges   = 6
 	blockDelta   = 7
@@ -119,13 +122,14 @@ const (
 	blockHeadSize = 16 // kind u32, size u64, checksum u32
 )
 
-// writeBlock is where in the file some payload is.
+// block is the position of a payload in the file.
 type block struct {
 	at, size int64
 	sum      uint32
 }
 
-// ReadSnapshot reads a snapshot. It is nil if there is none that can be used; why says so unless there simply is none.
+// ReadSnapshot reads a snapshot. s is nil if there is no usable one; why is the reason, unless the file does not
+// exist.
 func ReadSnapshot(path string) (s *Snapshot, why string, err error) {
 	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,14 +173,14 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	if !s.takeSources(&sources) {
 		return nil, snapshotDamaged
 	}
-	if version != SnapshotVersion { // what was appended is left out, and nothing is: the next build writes it whole
+	if version != SnapshotVersion { // deltas are ignored, and none is appended: the next build rewrites the file
 		s.Mirrored, s.Whole = 0, false
 		return s, other
 	}
 	for s.size < size {
 		d, b := readDelta(f, s.size, size)
-		if d == nil { // as after a power cut: what is before it was so at the end of a build
-			s.Mirrored = 0 // the database tells of a later one
+		if d == nil { // as after a power failure: everything before it was true at the end of a build
+			s.Mirrored = 0 // the database describes a later build
 			return s, "the end of the snapshot of files is damaged; what the last builds changed is compared again"
 		}
 		s.deltas++
@@ -188,7 +192,8 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 	return s, ""
 }
 
-// reading is the table of sources, which is two thirds of what is read, and is read beside the rest.
+// reading is the table of sources, two thirds of the bytes, which is decoded in parallel to the
+// rest.
 type reading struct {
 	sync.WaitGroup
 	table *source.Table // nil: it is damaged
@@ -211,14 +216,14 @@ func (s *Snapshot) takeSources(r *reading) bool {
 	return s.Sources != nil
 }
 
-// parseBlock takes in the block of the image at s.size.
+// parseBlock reads the block of the image at s.size.
 func (s *Snapshot) parseBlock(f io.ReaderAt, size int64, sources *reading) bool {
 	kind, b, ok := readBlock(f, s.size, size)
 	if !ok {
 		return false
 	}
 	s.size = b.at + b.size
-	if kind != uint32(len(s.blocks))+1 { // each of the image once, and in order
+	if kind != uint32(len(s.blocks))+1 { // each kind occurs once in the image, in this order
 		return false
 	}
 	s.blocks[kind], s.base = b, s.size
@@ -262,11 +267,11 @@ func (b block) read(f io.ReaderAt) ([]byte, bool) {
 	return data, crc32.Checksum(data, castagnoli) == b.sum
 }
 
-// errDamaged says that a part of the snapshot that is read later cannot be used.
+// errDamaged means that a part of the snapshot that is read later cannot be used.
 var errDamaged = errors.New(snapshotDamaged)
 
-// load reads a block of the image that was left for later. The file may have been replaced meanwhile, by a build that this process,
-// which then holds no lock, does not see: that is an error as well.
+// load reads a block of the image on request. It returns an error if another process, which may hold the lock now, has
+// replaced the file.
 func (s *Snapshot) load(kind uint32) ([]byte, error) {
 	f, err := disk.Open(s.path)
 	if err != nil {
@@ -288,13 +293,13 @@ func (s *Snapshot) load(kind uint32) ([]byte, error) {
 	return data, nil
 }
 
-// WriteSnapshot replaces the snapshot, whole or not at all.
+// WriteSnapshot replaces the snapshot, completely or not at all.
 func WriteSnapshot(path string, im *Image) error { return EncodeTables(im).Write(path, &im.Head) }
 
-// Tables are all of a snapshot but its head, as they are written.
+// Tables is an encoded snapshot without its head.
 type Tables struct{ blocks [][]byte }
 
-// EncodeTables does not look at the head, which others may still be about.
+// EncodeTables does not use the head, which may still change meanwhile.
 func EncodeTables(im *Image) Tables {
 	hashes := make([]byte, 0, digest.Size*len(im.Outputs))
 	var t Tables
@@ -317,14 +322,14 @@ func EncodeTables(im *Image) Tables {
 	return t
 }
 
-// Write replaces the snapshot, whole or not at all.
+// Write replaces the snapshot, completely or not at all.
 func (t Tables) Write(path string, h *Head) error {
 	e := varint.Encoder{Buf: header(snapshotMagic, SnapshotVersion)}
 	writeBlock(&e, blockHead, func() { encodeHead(&e, h) })
 	return writeFile(path, false, append([][]byte{e.Buf}, t.blocks...)...)
 }
 
-// writeBlock writes a block with what fill appends.
+// writeBlock writes a block whose payload fill appends.
 func writeBlock(e *varint.Encoder, kind uint32, fill func()) {
 	at := len(e.Buf)
 	e.Buf = append(e.Buf, make([]byte, blockHeadSize)...)
@@ -376,7 +381,7 @@ func encodeHead(e *varint.Encoder, h *Head) {
 	e.Uint(uint64(h.Totals.Requests))
 }
 
-// decodeHead reads a head of a version: 3 has no notices, and does not say whether assets are pinned; 4 counts no requests.
+// decodeHead decodes a head: version 3 has no notices and no Pinned; version 4 has no count of requests.
 func decodeHead(d *varint.Decoder, version uint32) Head {
 	h := Head{Signature: d.Hash(), Project: d.Hash(), Build: d.Uint(), Mirrored: d.Uint(), Journal: int64(d.Uint())}
 	h.Whole, h.Plain = d.Bool(), d.Bool()
@@ -441,7 +446,7 @@ func encodeTable(e *varint.Encoder, t *source.Table) {
 	}
 }
 
-// encodeFolder writes what is known of the folder itself.
+// encodeFolder encodes the stat of the folder itself.
 func encodeFolder(e *varint.Encoder, f *source.Folder) {
 	e.Bool(f.Racy)
 	encodeStat(e, &f.Stat)
@@ -496,9 +501,9 @@ func decodeFile(d *varint.Decoder) (f source.File) {
 	return f
 }
 
-// TaskState is what is known of a task at the end of a build.
+// TaskState is the state of a task at the end of a build.
 type TaskState struct {
-	Subject string     // what it was asked for by: platform, asset and part
+	Subject string     // its name: platform, asset and part
 	Key     engine.Key //
 	Trace   uint64     // the one that held; 0: none did
 	Head    int64      // where in the trace log the last record of its key is; 0: there is none

@@ -11,9 +11,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// A trace as bytes: what stands in a record of the log after its key. docs/formats/state.md has the layout.
+// The encoding of a trace in a record of the log, after its key. docs/formats/state.md has the layout.
 
-// sign fills in what encodeTrace leaves room for in the record in the buffer.
+// sign fills in the fields that encodeTrace left empty in the record in the buffer.
 func sign(e *varint.Encoder, id uint64, used int64) {
 	at := e.Buf[recordHead+keyedHead:]
 	binary.LittleEndian.PutUint64(at, id)
@@ -23,10 +23,11 @@ func sign(e *varint.Encoder, id uint64, used int64) {
 // away is a bit of the outcome of a run on another machine, whose name is the end of the record.
 const away = 0x20
 
-// shareable is a bit of the outcome.
+// shareable is a flag in the outcome.
 const shareable = 0x80
 
-// encodeTrace leaves room for the ID and the time when it was last used, first of all: the ID is a hash of the rest.
+// encodeTrace leaves the fields for the ID and the time of last use empty, at the beginning: the ID is a hash of the
+// rest.
 func encodeTrace(e *varint.Encoder, t *engine.Trace) {
 	e.Fixed64(0)
 	e.Fixed64(0)
@@ -105,7 +106,8 @@ func decodeFacts(d *varint.Decoder, products []engine.Product) {
 	}
 }
 
-// adopted is added to the outcome of a trace whose result another build had. A Kiln that does not know it takes the log to end there.
+// adopted is added to the outcome of a trace whose result came from another build. A Kiln that does not know it
+// considers the log to end there.
 const adopted = 0x40
 
 func encodeObservation(e *varint.Encoder, o *engine.Observation) {
@@ -116,7 +118,7 @@ func encodeObservation(e *varint.Encoder, o *engine.Observation) {
 	e.Hash(&o.Value)
 }
 
-// decodeReason gives equal reasons that follow one another as one: of a project that was built at once, all are.
+// decodeReason returns equal consecutive reasons as one value: after a build of a whole project, all are equal.
 func decodeReason(d *varint.Decoder, s *slabs) *engine.Reason {
 	r := engine.Reason{Cause: engine.Cause(d.Byte()), Subject: d.Str()}
 	decodeObservation(d, &r.Observation)
@@ -135,7 +137,7 @@ func encodeProduct(e *varint.Encoder, p *engine.Product) {
 	e.Uint(uint64(p.SubID))
 	e.Str(p.Name)
 	e.Str(p.Type)
-	e.Str(cmp.Or(p.File, p.Extension)) // a file is in a platform's folder, and an extension begins with a dot
+	e.Str(cmp.Or(p.File, p.Extension)) // a file is in a platform's folder, while an extension begins with a dot
 	e.Hash(&p.Hash)
 	e.Int(p.Size)
 	e.Uint(uint64(len(p.References)))
@@ -146,7 +148,7 @@ func encodeProduct(e *varint.Encoder, p *engine.Product) {
 	}
 }
 
-// Least sizes of what there can be many of, in bytes.
+// Minimum sizes of repeated parts, in bytes.
 const (
 	leastString      = 1
 	leastObservation = 4 + digest.Size
@@ -155,20 +157,20 @@ const (
 	leastTrace       = 9 + 6*digest.Size
 )
 
-// slabs are what a log is read into: an allocation for each trace, list of observations and list of products would take longer than all
-// the rest.
+// slabs are allocated for many traces, lists of observations and lists of products at once. Single allocations would
+// take longer than everything else.
 type slabs struct {
 	traces       []engine.Trace
 	observations []engine.Observation
 	products     []engine.Product
 	lists        []*engine.Trace
-	why          *engine.Reason // the last one
+	why          *engine.Reason // the last reason
 	times        []int64
 }
 
 const slabSize = 128
 
-// carve gives n zero values.
+// carve returns n zero values.
 func carve[T any](slab *[]T, n int) []T {
 	if n > slabSize/8 {
 		return make([]T, n)

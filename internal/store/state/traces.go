@@ -1,9 +1,9 @@
-// Package state keeps on disk what a build needs to know of the builds before: the traces of every key, and a snapshot
-// of the table of files and outputs. Both can be lost without harm: what is not known is built again.
+// Package state stores what a build needs to know about earlier builds: the traces of every key, and a snapshot of the
+// tables of files and outputs. Losing them is harmless: what is not known is built again.
 //
-// Traces are a log. A record is added when a job ends, before its outputs are put in place, so that a build killed at any
-// moment goes on from there; a torn tail is cut off. The snapshot is written whole at the end of
-// a build. Formats: docs/formats/state.md.
+// Traces are in a log. A record is added when a job ends, before its outputs are put in place, so that the build after
+// a killed one continues from there; an incomplete end is cut off. The snapshot is written at the end of a build.
+// Formats: docs/formats/state.md.
 package state
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
-// TracesVersion is in the header of the log; a log of another version is set aside.
+// TracesVersion is in the header of the log; a log of another version is renamed and not used.
 const TracesVersion = 3
 
-// KeptTraces is how many traces a key keeps: enough to go back and forth between some branches.
+// KeptTraces is how many traces a key keeps: enough to switch between some branches.
 const KeptTraces = 8
 
 var (
@@ -39,18 +39,19 @@ var (
 
 const (
 	headerSize = 12
-	logHead    = headerSize + 8 + 4 // and when the log was made, and a checksum
+	logHead    = headerSize + 8 + 4 // followed by the time when the log was created, and a checksum
 	recordHead = 8
 	maxRecord  = 256 << 20
 
-	// A record's payload begins with its kind, its key, and the place of the record before it with that key.
+	// A record's payload begins with its kind, its key, and the position of the previous record with that
+	// key.
 	keyedHead = 1 + digest.Size + 8
 )
 
-// MaxRecord is how many bytes a trace may have in the log; tests lower it.
+// MaxRecord is the maximum size of a trace in the log; tests lower it.
 var MaxRecord = maxRecord
 
-// ErrTooLarge says that a trace has more bytes than MaxRecord. It was not kept.
+// ErrTooLarge means that a trace is larger than MaxRecord. It was not stored.
 var ErrTooLarge = errors.New("state: too large to be kept")
 
 // Kinds of record in the log.
@@ -68,27 +69,27 @@ type Traces struct {
 	mu    sync.Mutex
 	file  *os.File // nil: read only
 	byKey map[engine.Key]kept
-	made  uint64 // when the log was begun or written anew, in nanoseconds since 1970: tells it from others of its size
+	made  uint64 // when the log was created or rewritten, in nanoseconds since 1970: distinguishes logs of the same size
 	size  int64
-	live  int64 // bytes of records that still count
-	slabs slabs // of what load makes
+	live  int64 // bytes of records that are still used
+	slabs slabs // for load
 	enc   varint.Encoder
 
-	scratch []byte // of drop
+	scratch []byte // for drop
 	last    uint64 // highest build number of a trace
 
-	find    func(engine.Key) int64 // where the last record of a key is; nil: all were read when the log was opened
-	damaged bool                   // a record was found damaged after that
+	find    func(engine.Key) int64 // position of the last record of a key; nil: all records were read when the log was opened
+	damaged bool                   // a record was found damaged later
 }
 
-// Mark tells a state of the log from others.
+// Mark identifies a state of the log.
 type Mark struct {
 	Made uint64
 	Size int64
-	Live int64 // bytes of records that still count
+	Live int64 // bytes of records that are still used
 }
 
-// Holds tells whether the log at path is as it was at the mark.
+// Holds reports whether the log at path still has this state.
 func (m Mark) Holds(path string) bool {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -109,17 +110,18 @@ func (m Mark) holds(f *os.File) (bool, error) {
 	return bytes.Equal(head[:], logHeader(m.Made)), err
 }
 
-// Wasteful tells whether more than half of the log is dead, so that it is to be read in full and compacted.
+// Wasteful reports whether more than half of the log is unused, so that it should be read completely and
+// compacted.
 func (m Mark) Wasteful() bool { return m.Size > 2*m.Live+compactSlack }
 
-// kept are the traces of a key, the one used last first. The times are for those who clear up; no build looks at them.
+// kept are the traces of a key, the last used first. The times are for gc; no build uses them.
 type kept struct {
 	traces []*engine.Trace
 	used   []int64 // when each was made or last used, in nanoseconds since 1970
-	head   int64   // where the last record of the key is; 0: nowhere
+	head   int64   // position of the last record of the key; 0: there is none
 }
 
-// OpenTraces reads the log, or begins one. why is not empty if an older log was set aside or cut.
+// OpenTraces reads the log, or creates one. why is not empty if an older log was renamed or cut.
 // With readOnly nothing is written, and Add and Use change memory only.
 func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}}
@@ -128,7 +130,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 		return nil, "", err
 	}
 	good, why := t.load(data)
-	t.slabs = slabs{} // do not keep what is left of them
+	t.slabs = slabs{} // release the rest of them
 	if readOnly {
 		return t, why, nil
 	}
@@ -151,8 +153,9 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 	return t, why, err
 }
 
-// OpenTracesAt opens a log that is as it was at a mark, to be written to, and reads of it only the traces that are asked for. find gives
-// where the last record of a key is, and 0 for a key that has none. ok is false if the log is not what it was then.
+// OpenTracesAt opens a log that must have the state of a mark, for writing, and reads traces only on request. find
+// returns the position of the last record of a key, and 0 for a key that has none. ok is false if the log has another
+// state.
 func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64) (t *Traces, ok bool, err error) {
 	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}, made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
 	if t.file, err = disk.OpenFile(path, os.O_RDWR, 0); err != nil {
@@ -165,7 +168,7 @@ func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64
 	return t, true, err
 }
 
-// begun is the beginning of a new log.
+// begun is the header of a new log.
 func (t *Traces) begun() []byte {
 	t.made = uint64(t.now().UnixNano())
 	return logHeader(t.made)
@@ -183,26 +186,27 @@ func (t *Traces) Mark() Mark {
 	return Mark{t.made, t.size, t.live}
 }
 
-// Head is where the last record of a key is, for OpenTracesAt; 0 if there is none.
+// Head is the position of the last record of a key, for OpenTracesAt; 0 if there is none.
 func (t *Traces) Head(k engine.Key) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.get(k).head
 }
 
-// Damaged tells whether a record was found damaged when it was asked for. Its key has no traces then.
+// Damaged reports whether a record was found damaged when it was requested. Its key then has no
+// traces.
 func (t *Traces) Damaged() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.damaged
 }
 
-// get is what is kept of a key, read now if it was not yet.
+// get returns what is kept of a key, and reads it if necessary.
 func (t *Traces) get(k engine.Key) kept {
 	if v, ok := t.byKey[k]; ok || t.find == nil {
 		return v
 	}
-	live, last := t.live, t.last // these know of what is read
+	live, last := t.live, t.last // they include what is read
 	if !t.readChain(k, t.find(k)) {
 		t.damaged = true
 		t.byKey[k] = kept{}
@@ -223,7 +227,7 @@ func (t *Traces) setHead(key engine.Key, at int64) {
 	t.byKey[key] = v
 }
 
-// forget drops the traces of a key. Where its records are stays known.
+// forget forgets the traces of a key. The position of its records stays known.
 func (t *Traces) forget(key engine.Key) {
 	v := t.byKey[key]
 	for _, tr := range v.traces {
@@ -242,7 +246,7 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 			t.drop(o)
 		case len(now.traces) < KeptTraces:
 			now.traces, now.used = append(now.traces, o), append(now.used, old.used[i])
-		case succeeded(o) && !slices.ContainsFunc(now.traces, succeeded): // the last good one, which may be wanted when all else fails
+		case succeeded(o) && !slices.ContainsFunc(now.traces, succeeded): // the last good one, which is needed when all others fail
 			t.drop(now.traces[last])
 			now.traces[last], now.used[last] = o, old.used[i]
 		default:
@@ -256,7 +260,8 @@ func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
 
 func succeeded(t *engine.Trace) bool { return t.Outcome == engine.Succeeded }
 
-// drop takes a trace off what is live. Its size is found by writing it again: that is rare, and a table of sizes costs each opening.
+// drop subtracts the size of a trace from the used bytes. It encodes the trace again to find its size: that is rare,
+// and a table of sizes would slow each opening.
 func (t *Traces) drop(tr *engine.Trace) {
 	e := varint.Encoder{Buf: t.scratch[:0]}
 	encodeTrace(&e, tr)
@@ -264,12 +269,13 @@ func (t *Traces) drop(tr *engine.Trace) {
 	t.live -= int64(recordHead + keyedHead + len(e.Buf))
 }
 
-// sameQuestion tells whether two traces hold under the same conditions: the newer one then stands for both.
+// sameQuestion reports whether two traces hold under the same conditions: the newer one then replaces the
+// other.
 func sameQuestion(a, b *engine.Trace) bool {
 	return a.Fingerprint == b.Fingerprint && slices.Equal(a.Observations, b.Observations)
 }
 
-// moveToFront says that a trace is used, and that the one which was in front was used until then.
+// moveToFront makes a trace the last used one; the former one counts as used until now.
 func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
 	old := t.byKey[key]
 	for i, tr := range old.traces {
@@ -287,15 +293,16 @@ func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
 	}
 }
 
-// Traces of a key, the one used last first.
+// Traces returns the traces of a key, the last used first.
 func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.get(k).traces
 }
 
-// Each calls f for every trace, the one used last of a key first, and tells when it was made or last used. A trace in front
-// counts as used when it came there: nothing is written for builds in which nothing changes. Keys come in no order.
+// Each calls f for every trace, the last used of a key first, with the time when it was made or last used. The first
+// trace of a key counts as used when it became the first: nothing is written by builds in which nothing changes. Keys
+// are in no order.
 func (t *Traces) Each(f func(k engine.Key, tr *engine.Trace, used time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,7 +313,7 @@ func (t *Traces) Each(f func(k engine.Key, tr *engine.Trace, used time.Time)) {
 	}
 }
 
-// LastBuild is the highest number of a build in which a trace was made.
+// LastBuild is the highest number of a build in the traces.
 func (t *Traces) LastBuild() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -328,7 +335,8 @@ func (t *Traces) KeysOf(f func(engine.Key) bool) (keys []engine.Key) {
 	return keys
 }
 
-// Add gives a trace its ID and appends it. One write a record: what write(2) took survives the process.
+// Add sets a trace's ID and appends it, with one write for each record: what write(2) accepted survives
+// the process.
 func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -340,7 +348,7 @@ func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	encodeTrace(payload, tr)
 	before := payload.Buf[recordHead+1+digest.Size:][:8]
 	at := binary.LittleEndian.Uint64(before)
-	clear(before) // where a trace stands in the log is not a part of it
+	clear(before) // the position of a trace in the log is not part of it
 	sum := digest.Of(payload.Buf[recordHead:])
 	binary.LittleEndian.PutUint64(before, at)
 	tr.ID = binary.LittleEndian.Uint64(sum[:8])
@@ -352,7 +360,8 @@ func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	return err
 }
 
-// Use says that an older trace of a key holds again, or, of the one used last, that it was used until now.
+// Use records that an older trace of a key holds again or, for the last used one, that it was used until
+// now.
 func (t *Traces) Use(k engine.Key, tr *engine.Trace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -365,10 +374,10 @@ func (t *Traces) use(k engine.Key, id uint64, now int64) {
 	e := t.begin(recordUse, k)
 	e.Fixed64(id)
 	e.Fixed64(uint64(now))
-	t.append(k) // only the order of traces is lost if it fails
+	t.append(k) // if it fails, only the order of traces is lost
 }
 
-// Forget drops all traces of a key.
+// Forget removes all traces of a key.
 func (t *Traces) Forget(k engine.Key) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -379,8 +388,8 @@ func (t *Traces) Forget(k engine.Key) error {
 	return err
 }
 
-// Retain drops all traces but those that keep says yes to, and writes the log anew, at once, unless it then holds nothing in vain.
-// If that fails, the log is as it was. Nothing may be added afterwards.
+// Retain removes all traces except those for which keep returns true, and rewrites the log, at once, unless nothing in
+// it is unused. If that fails, the log is unchanged. Nothing may be added afterwards.
 func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -429,7 +438,7 @@ func (t *Traces) append(k engine.Key) (int, error) {
 	}
 	n, err := t.file.Write(b)
 	if err != nil {
-		// A record cut short would hide all that comes after it.
+		// An incomplete record would hide all later ones.
 		t.file.Truncate(t.size)
 		t.file.Seek(t.size, io.SeekStart)
 		return 0, err
@@ -439,24 +448,25 @@ func (t *Traces) append(k engine.Key) (int, error) {
 	return n, nil
 }
 
-// Size is how long the log is, in bytes.
+// Size is the size of the log, in bytes.
 func (t *Traces) Size() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.size
 }
 
-// compactSlack is what a log may hold in vain besides as much again as is live: rewriting less is not worth it.
+// compactSlack is how many unused bytes a log may have in addition to the size of the used ones; less is not
+// worth rewriting.
 const compactSlack = 1 << 20
 
-// Compact writes a log anew that is wasteful, if it was read in full. Mark and Head tell of the new one.
+// Compact rewrites a wasteful log, if it was read completely. Mark and Head then describe the new one.
 func (t *Traces) Compact() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file == nil || t.find != nil || !(Mark{Size: t.size, Live: t.live}).Wasteful() {
 		return nil
 	}
-	err := t.file.Close() // Windows replaces no file that is open
+	err := t.file.Close() // Windows cannot replace an open file
 	t.file = nil
 	if err = errors.Join(err, t.compact()); err != nil {
 		return err
@@ -468,7 +478,7 @@ func (t *Traces) Compact() error {
 	return err
 }
 
-// Close ends the log.
+// Close closes the log.
 func (t *Traces) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -480,7 +490,8 @@ func (t *Traces) Close() error {
 	return err
 }
 
-// compact is synced: nobody else knows what the log knew, of years maybe, and which outputs are Kiln's.
+// compact syncs the new log, because nothing else knows its content, perhaps of years, and which
+// outputs are Kiln's.
 func (t *Traces) compact() error {
 	keys := make([]engine.Key, 0, len(t.byKey))
 	for k := range t.byKey {

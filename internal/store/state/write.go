@@ -7,8 +7,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// writeFile replaces a file: written beside and renamed, so that it is whole or as it was if the process is
-// killed. Unless it is to be synced, a checksum fails after a power failure, and what was in it is found out again.
+// writeFile replaces a file under a temporary name, so that it is complete or unchanged if the process is killed.
+// Without sync, a power failure may damage it; its checksum then fails, and its content is found out again.
 func writeFile(path string, sync bool, data ...[]byte) (err error) {
 	disk.RemoveLeft(path)
 	tmp := disk.Temp(path)

@@ -1,12 +1,12 @@
-// Package used is what games really loaded, in the order in which they did so: a text file a platform in the state folder, that a
-// watcher appends to. It is nothing that a build could find out, so it is not a part of the content database. docs/live.md says what it is
-// for.
+// Package used stores what games loaded, in order: a text file for each platform in the state folder, to which a
+// watcher appends. A build cannot find this out, so it is not part of the content database. docs/live.md describes its
+// use.
 //
 // The rules:
-//   - A line is `UUID SUB`, a resource. An empty line begins what another game, or the same one later, loaded that no game had before; what was known and it loaded just
-//     before and just after stands with it, to say where it belongs.
-//   - Each resource is new once. What cannot be written stays owed, and is written with what comes next.
-//   - A line that is none means nothing; a kill may leave one.
+//   - A line is `UUID SUB`, a resource. An empty line starts what another game, or the same one later, loaded for the
+//     first time. The known resources that the game loaded just before and just after are included, to show the position.
+//   - Each resource is new once. What cannot be written is kept, and written with the next resources.
+//   - An invalid line is ignored; a kill may leave one.
 package used
 
 import (
@@ -24,27 +24,27 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Key is a resource.
+// Key identifies a resource.
 type Key struct {
 	UUID string // of the asset, in lower case
 	Sub  uint32 // of the product within it
 }
 
-// Limits of a file. A line has at most 48 bytes, and a new resource an empty line, two of known ones, and its own: 145 bytes. The rest
-// is for lines that kills left.
+// Limits of a file. A line has at most 48 bytes, and a new resource needs an empty line, two of known ones, and its
+// own: 145 bytes. The rest is for incomplete lines.
 const (
 	mostKeys = 1 << 20
 	maxSize  = mostKeys * 4 * 48 // bytes: 192 MiB
 )
 
-// File is that of a platform; state is the folder .kiln.
+// File is the path of a platform's file; state is the folder .kiln.
 func File(state, platform string) string { return filepath.Join(folder(state), platform+extension) }
 
 func folder(state string) string { return filepath.Join(state, "used") }
 
 const extension = ".used"
 
-// Platforms are those that there is a file of, sorted.
+// Platforms returns the platforms that have a file, sorted.
 func Platforms(state string) []string {
 	var names []string
 	for _, f := range Files(state) {
@@ -53,9 +53,9 @@ func Platforms(state string) []string {
 	return names
 }
 
-// Files are those that there are.
+// Files returns the files that exist.
 func Files(state string) []string {
-	entries, _ := os.ReadDir(folder(state)) // most projects have none
+	entries, _ := os.ReadDir(folder(state)) // most projects have no such folder
 	var files []string
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == extension {
@@ -65,31 +65,31 @@ func Files(state string) []string {
 	return files
 }
 
-// Log takes down what games load.
+// Log records what games load.
 type Log struct {
 	state string
-	most  int // keys of a platform
+	most  int // maximum number of keys of a platform
 
 	mu     sync.Mutex
 	seen   map[string]map[Key]bool // by platform
-	writer map[string]*Play        // whose lines are the last ones
+	writer map[string]*Play        // the game that wrote the last lines
 }
 
 // Play is one run of a game.
 type Play struct {
-	last Key   // that it loaded
-	kept bool  // it is the file's last line
-	new  bool  // and no game had loaded it before
-	owed []Key // that it loaded, and that could not be written
+	last Key   // last resource that it loaded
+	kept bool  // it is in the file's last line
+	new  bool  // and it is new in the file
+	owed []Key // resources that it loaded and that could not be written
 }
 
-// NewLog keeps files in a state folder, which is made when there is something to keep.
+// NewLog returns a log in a state folder. The folder is created when there is something to write.
 func NewLog(state string) *Log {
 	return &Log{state: state, most: mostKeys, seen: map[string]map[Key]bool{}, writer: map[string]*Play{}}
 }
 
-// Add takes down what a game loaded next, if no game had before. After an error it is taken down by the next call for that game that
-// succeeds.
+// Add records what a game loaded next, if no game loaded it before. After an error, the next successful call for that
+// game records it.
 func (l *Log) Add(platform string, play *Play, keys []Key) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *Log) Add(platform string, play *Play, keys []Key) error {
 	return nil
 }
 
-// seenOn are the keys that a platform's file has.
+// seenOn returns the keys in a platform's file.
 func (l *Log) seenOn(platform string) (map[Key]bool, error) {
 	seen := l.seen[platform]
 	if seen == nil {
@@ -131,7 +131,8 @@ func (l *Log) seenOn(platform string) (map[Key]bool, error) {
 	return seen, nil
 }
 
-// lines are what is to be written of what is owed, and the play afterwards. What is fresh is marked as seen.
+// lines returns the text for the resources not written yet, and the play afterwards. fresh ones are marked
+// as seen.
 func (p *Play) lines(seen map[Key]bool, most int) (next Play, text string, fresh []Key) {
 	var b strings.Builder
 	next = *p
@@ -139,7 +140,7 @@ func (p *Play) lines(seen map[Key]bool, most int) (next Play, text string, fresh
 	for _, k := range p.owed {
 		isNew := !seen[k] && len(seen) < most
 		if isNew && !next.kept {
-			b.WriteByte('\n') // it ends what a kill may have left, too
+			b.WriteByte('\n') // it also ends an incomplete line
 			if seen[next.last] {
 				next.last.write(&b)
 			}
@@ -159,7 +160,7 @@ func (p *Play) lines(seen map[Key]bool, most int) (next Play, text string, fresh
 
 func (k Key) write(b *strings.Builder) { fmt.Fprintf(b, "%s %d\n", k.UUID, k.Sub) }
 
-// appendTo appends to a file, or leaves it as it was.
+// appendTo appends to a file, or leaves it unchanged.
 func appendTo(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
@@ -171,13 +172,13 @@ func appendTo(path, text string) error {
 	info, err := f.Stat()
 	if err == nil {
 		if _, err = f.WriteString(text); err != nil {
-			f.Truncate(info.Size()) // else there is a line that is none, or one that comes again
+			f.Truncate(info.Size()) // otherwise there is an invalid or repeated line
 		}
 	}
 	return errors.Join(err, f.Close())
 }
 
-// Read reads a file: what games loaded, each piece in order. One that is not there is empty.
+// Read reads a file: what games loaded, each piece in order. A missing file is empty.
 func Read(path string) ([][]Key, error) {
 	var all [][]Key
 	err := Each(path, func(k Key, begins bool) {
@@ -190,7 +191,7 @@ func Read(path string) ([][]Key, error) {
 	return all, err
 }
 
-// Each reads a file key by key, and tells which ones begin a piece. One that is not there is empty.
+// Each reads a file key by key, and reports which ones begin a piece. A missing file is empty.
 func Each(path string, found func(k Key, begins bool)) error {
 	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

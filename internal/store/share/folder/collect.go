@@ -15,14 +15,14 @@ import (
 // abandoned is the age at which a temporary file is deleted.
 const abandoned = 24 * time.Hour
 
-// Usage is what a folder holds.
+// Usage is how much a folder contains.
 type Usage struct {
 	Entries, Blobs int
-	Bytes          int64 // of both
+	Bytes          int64 // of entries and blobs
 	Oldest         time.Time
 }
 
-// Collected is what a collection deleted, and what it left.
+// Collected is what a collection deleted and kept.
 type Collected struct {
 	Files int
 	Bytes int64
@@ -36,7 +36,7 @@ type file struct {
 	blob bool
 }
 
-// list is all files, and what they come to. Folders that were removed meanwhile are empty.
+// list returns all files and their sums. A folder that was removed meanwhile is empty.
 func (f *Folder) list() (files []file, all Usage, err error) {
 	for _, kind := range []string{"entries", "blobs"} {
 		err := filepath.WalkDir(filepath.Join(f.dir, kind), func(path string, e fs.DirEntry, err error) error {
@@ -48,7 +48,7 @@ func (f *Folder) list() (files []file, all Usage, err error) {
 			}
 			info, err := e.Info()
 			if err != nil {
-				return nil // gone meanwhile
+				return nil // removed meanwhile
 			}
 			files = append(files, file{path, info.Size(), info.ModTime(), kind == "blobs"})
 			return nil
@@ -75,20 +75,20 @@ func (u *Usage) add(x file, by int) {
 	u.Bytes += int64(by) * x.size
 }
 
-// Usage counts what is in the folder.
+// Usage counts the content of the folder.
 func (f *Folder) Usage() (Usage, error) {
 	_, all, err := f.list()
 	return all, err
 }
 
-// Limit is how many bytes the folder may have.
+// Limit is the maximum size of the folder, in bytes.
 func (f *Folder) Limit() int64 { return f.limit }
 
 // Dir is the folder, without the version.
 func (f *Folder) Dir() string { return filepath.Dir(f.dir) }
 
-// Collect deletes the files that have not been used for longest, if there are more bytes than a limit, until nine tenths of that are left;
-// and temporary files that were left behind.
+// Collect deletes the least recently used files if there are more bytes than a limit, down to nine tenths of it, and
+// old temporary files.
 func (f *Folder) Collect(limit int64) (c Collected, err error) {
 	files, left, err := f.list()
 	if err != nil || f.still {

@@ -2,16 +2,16 @@
 //
 //	v1/entries/ab/cdef...   an entry by its key
 //	v1/blobs/ab/cdef...     a blob by its hash
-//	v1/tmp/                 what is being written
+//	v1/tmp/                 temporary files
 //	v1/usage                about how many bytes there are
 //
-// Any number of processes, on any number of machines, may use the folder at once. Nothing in it is locked: a
-// file is written under a name of its own and renamed when it is whole, and files of one name are equal, or
-// as good as each other. What is damaged is deleted and is a miss. Files that have not been used for longest
-// are deleted when there are more bytes than the limit.
+// Any number of processes, on any number of machines, may use the folder at once. It has no locks: a file is
+// written under a temporary name and renamed when it is complete, and files with the same name are equal or
+// equally valid. A damaged file is deleted and is a miss. The least recently used files are deleted when
+// there are more bytes than the limit.
 //
-// A file in the folder is never the same file as one elsewhere: bytes are copied in and out, so that an edit
-// of a product does not change what others get.
+// A file in the folder is never a hard link to a file elsewhere: bytes are copied in and out, so that
+// editing a product does not change what others get.
 package folder
 
 import (
@@ -33,28 +33,28 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// DefaultLimit is how many bytes a folder may have by default.
+// DefaultLimit is the default maximum size, in bytes.
 const DefaultLimit = 20 << 30
 
-// usedAgain is after how long the use of a file is written down once more. Writing it each time would make each read a write.
+// usedAgain is how often the use of a file is recorded at most. Otherwise each read would be a write too.
 const usedAgain = time.Hour
 
 // Folder is a share.Cache.
 type Folder struct {
-	dir   string // with the version
+	dir   string // including the version
 	limit int64
-	still bool // nothing is written, and nothing deleted
+	still bool // nothing is written or deleted
 	stamp string
 
 	temp    atomic.Int64
 	written atomic.Int64 // bytes since the last count
-	made    sync.Map     // folders known to be there
+	made    sync.Map     // folders known to exist
 }
 
 var _ share.Cache = (*Folder)(nil)
 
-// Open opens a folder, which is made if it is not there. limit is in bytes; 0 stands for DefaultLimit. From a folder that is opened to be
-// read alone nothing is deleted, and nothing is written to it.
+// Open opens a folder, and creates it if necessary. limit is in bytes; 0 means DefaultLimit. With readOnly, nothing is
+// deleted or written.
 func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -70,7 +70,7 @@ func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Join(f.dir, "tmp"), 0o777); err != nil {
 		return nil, err
 	}
-	tag := filepath.Join(dir, "CACHEDIR.TAG") // so that backups leave the folder out
+	tag := filepath.Join(dir, "CACHEDIR.TAG") // so that backups skip the folder
 	if _, err := os.Lstat(tag); err != nil {
 		disk.Save(tag, []byte("Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of Kiln. It can be deleted at any time.\n"))
 	}
@@ -128,7 +128,7 @@ func (f *Folder) writable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Missing looks for blobs by name and size alone: their bytes are checked by the caller that fetches them.
+// Missing checks blobs by name and size only: the caller that fetches them checks their bytes.
 func (f *Folder) Missing(ctx context.Context, blobs []share.Blob) (missing []share.Blob, err error) {
 	for _, b := range blobs {
 		if err := ctx.Err(); err != nil {
@@ -210,7 +210,7 @@ func (u *until) Read(p []byte) (int, error) {
 	return u.from.Read(p)
 }
 
-// write makes a file, whole or not at all.
+// write writes a file, completely or not at all.
 func (f *Folder) write(path string, fill func(io.Writer) error) error {
 	file, err := f.create()
 	if err != nil {
@@ -236,7 +236,7 @@ func (f *Folder) write(path string, fill func(io.Writer) error) error {
 func (f *Folder) create() (*os.File, error) {
 	tmp := filepath.Join(f.dir, "tmp", fmt.Sprintf("%s%d", f.stamp, f.temp.Add(1)))
 	file, err := disk.Create(tmp, 0o666)
-	if errors.Is(err, fs.ErrNotExist) { // the folder was emptied
+	if errors.Is(err, fs.ErrNotExist) { // the folder was emptied meanwhile
 		if err := os.MkdirAll(filepath.Dir(tmp), 0o777); err != nil {
 			return nil, err
 		}
@@ -245,7 +245,7 @@ func (f *Folder) create() (*os.File, error) {
 	return file, err
 }
 
-// name gives a temporary file its name. That folders are there is remembered; if one is not any more, it is made again.
+// name renames a temporary file. Known folders are remembered; if one was removed, it is created again.
 func (f *Folder) name(tmp, path string) error {
 	dir := filepath.Dir(path)
 	if _, ok := f.made.Load(dir); !ok {
@@ -265,7 +265,7 @@ func (f *Folder) name(tmp, path string) error {
 		return nil
 	}
 	if info, serr := os.Lstat(path); serr == nil && info.Mode().IsRegular() {
-		return os.Remove(tmp) // on Windows another process reads it: what is there is as good
+		return os.Remove(tmp) // on Windows another process reads it: the existing file is equally valid
 	}
 	return err
 }
@@ -283,11 +283,11 @@ func (c *counter) Write(p []byte) (int, error) {
 
 func (f *Folder) remove(path string) {
 	if !f.still {
-		disk.Remove(path) // if it cannot be, it is found damaged again
+		disk.Remove(path) // if this fails, the next reader finds the damage again
 	}
 }
 
-// touch notes that a file was used.
+// touch records that a file was used.
 func (f *Folder) touch(path string) {
 	if info, err := os.Lstat(path); err == nil {
 		f.touchSeen(path, info)
@@ -296,11 +296,11 @@ func (f *Folder) touch(path string) {
 
 func (f *Folder) touchSeen(path string, info fs.FileInfo) {
 	if now := time.Now(); !f.still && now.Sub(info.ModTime()) > usedAgain {
-		os.Chtimes(path, time.Time{}, now) // a user without write access does not count
+		os.Chtimes(path, time.Time{}, now) // it fails for a user without write access
 	}
 }
 
-// Close brings the folder below its limit, if it may be above it.
+// Close deletes files if the folder may be above its limit.
 func (f *Folder) Close() error {
 	written := f.written.Swap(0)
 	if f.still || written == 0 {
@@ -316,7 +316,8 @@ func (f *Folder) Close() error {
 
 func (f *Folder) usagePath() string { return filepath.Join(f.dir, "usage") }
 
-// usage is about how many bytes there are. Processes that end at once may miss what others wrote: the next count is right again.
+// usage is the estimated number of bytes. Processes that end at the same time may miss each other's; the next count
+// corrects it.
 func (f *Folder) usage() (bytesThere int64, ok bool) {
 	data, err := disk.ReadFile(f.usagePath())
 	if err != nil || len(data) > 32 {

@@ -14,10 +14,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// Small blobs go many to a message. Nobody waits for a message to fill: while the messages that may be in flight are, those that ask
-// queue up, and the next message takes all that fit.
+// Many small blobs share a message. A message does not wait to be filled: while the maximum number of messages is in
+// flight, callers queue up, and the next message takes as many as fit.
 
-// moved is a blob that goes into a message, or comes out of one.
+// moved is a blob to be sent or received in a message.
 type moved struct {
 	blob share.Blob
 	data []byte
@@ -33,7 +33,7 @@ type batcher struct {
 	flights int
 }
 
-// do has a blob moved. If ctx ends before, do returns at once, and the result is discarded.
+// do sends or receives a blob. If ctx ends first, do returns at once, and the result is discarded.
 func (b *batcher) do(ctx context.Context, m *moved) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func (b *batcher) do(ctx context.Context, m *moved) ([]byte, error) {
 	}
 }
 
-// fly sends messages until nothing is queued.
+// fly sends messages until the queue is empty.
 func (b *batcher) fly(ctx context.Context) {
 	for {
 		b.mu.Lock()
 		n, size := 0, int64(0)
 		for n < len(b.queue) && n < manyDigests && (n == 0 || size+b.queue[n].blob.Size <= batchBytes) {
-			size += b.queue[n].blob.Size + 200 // of what stands around it
+			size += b.queue[n].blob.Size + 200 // overhead
 			n++
 		}
 		batch := b.queue[:n:n]
@@ -77,7 +77,7 @@ func (b *batcher) fly(ctx context.Context) {
 	}
 }
 
-// fail gives all an error.
+// fail sets the error of all.
 func fail(batch []*moved, err error) {
 	for _, m := range batch {
 		m.err = err
@@ -209,7 +209,8 @@ func (c *Client) Fetch(ctx context.Context, b share.Blob, to io.Writer) error {
 	return err
 }
 
-// Store writes a blob. Its bytes are hashed before they are sent where they are few, and by the server else.
+// Store writes a blob. If it is small, its bytes are hashed before they are sent; otherwise the server
+// checks the hash.
 func (c *Client) Store(ctx context.Context, b share.Blob, open func() (io.ReadCloser, error)) error {
 	small, err := c.small(ctx, b)
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package reapi keeps shared results on a server that speaks the Remote Execution API, version 2: an entry is an action result, whose
-// standard output is the value, and whose output files are the blobs without which it is worth nothing; blobs are in the content-addressed
-// storage, by their SHA-256. Nothing is executed there, and there is no action: a key is the hash of what an entry is about.
+// Package reapi keeps shared results on a server that speaks the Remote Execution API, version 2. An entry is an action
+// result: its standard output is the value, and its output files are the blobs that it needs. Blobs are in the
+// content-addressed storage, by their SHA-256. For the cache, nothing is executed and there is no action: a key is the
+// hash of an entry's inputs.
 //
-// The server is not trusted: every blob is hashed before it counts, nothing that it sends is read beyond what a blob or an entry may
-// have, and every call ends after a while.
+// The server is not trusted: every blob is hashed before it counts, nothing is read beyond the size that a blob or an
+// entry may have, and every call has a timeout.
 package reapi
 
 import (
@@ -33,7 +34,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// Bounds.
+// Limits.
 const (
 	callTimeout  = 15 * time.Second // of a call that moves little
 	connects     = 3 * time.Second  // until there is a connection
@@ -49,7 +50,7 @@ const (
 	windows      = 16 << 20         // and of all streams
 )
 
-// keySize stands where an action has its size. Servers want one.
+// keySize replaces the size of an action, which servers require.
 const keySize = 50
 
 // Client is a share.Cache.
@@ -77,7 +78,8 @@ type Client struct {
 
 var _ share.Cache = (*Client)(nil)
 
-// Dial makes ready to talk to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent yet.
+// Dial prepares a connection to a server: grpc://HOST:PORT/INSTANCE, or grpcs for TLS. Nothing is sent
+// yet.
 func Dial(address string, as Credentials) (*Client, error) {
 	u, err := parse(address)
 	if err != nil {
@@ -184,12 +186,12 @@ func loopback(host string) bool {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// call bounds the time of a call that moves size bytes.
+// call adds a timeout to a call that transfers size bytes.
 func (c *Client) call(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout+time.Duration(size)*time.Second/slowest)
 }
 
-// missOf makes a miss of the answer that something is not there.
+// missOf turns the answer that something does not exist into a miss.
 func missOf(err error) error {
 	if status.Code(err) == codes.NotFound {
 		return fs.ErrNotExist
@@ -197,7 +199,7 @@ func missOf(err error) error {
 	return err
 }
 
-// Reason returns what an error of a server says, for display.
+// Reason returns the text of a server's error, for display.
 func Reason(err error) string {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -229,15 +231,15 @@ func keyDigest(key share.Key) *repb.Digest {
 	return &repb.Digest{Hash: key.String(), SizeBytes: keySize}
 }
 
-// Offer is what a server says of itself.
+// Offer is what a server supports.
 type Offer struct {
 	Zstd, ZstdInBatches bool
-	Updates             bool  // it takes entries
-	Batch               int64 // bytes of blobs that it takes in one message
+	Updates             bool  // it stores entries
+	Batch               int64 // maximum bytes of blobs in one message
 	Version             string
 }
 
-// Offered asks a server what it can do, once.
+// Offered asks a server once what it supports.
 func (c *Client) Offered(ctx context.Context) (*Offer, error) {
 	c.offerMu.Lock()
 	defer c.offerMu.Unlock()
@@ -333,7 +335,7 @@ func (c *Client) Missing(ctx context.Context, blobs []share.Blob) (missing []sha
 	return missing, nil
 }
 
-// Now asks nothing but how long an answer takes.
+// Now measures how long an answer takes.
 func (c *Client) Now(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	_, err := c.Get(ctx, share.Key{1})
@@ -343,5 +345,5 @@ func (c *Client) Now(ctx context.Context) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// tlsConfig is what TLS has in any case.
+// tlsConfig is the minimum configuration of TLS.
 func tlsConfig() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} }

@@ -21,8 +21,8 @@ type Credentials struct {
 
 	User, Password string
 	Token          string
-	TokenFile      string // is read for each call: tokens of a CI are renewed
-	CA             string // file of certificates that are trusted besides the system's
+	TokenFile      string // read for each call, because tokens of a CI are renewed
+	CA             string // file of certificates that are trusted in addition to the system's
 	Cert, Key      string // files of the client's certificate and its key
 }
 
@@ -42,7 +42,7 @@ func FromEnvironment(variable string, getenv func(string) string) Credentials {
 	}
 }
 
-// sends reports whether something secret goes over the wire.
+// sends reports whether there is something secret to send.
 func (c *Credentials) sends() bool { return c.User != "" || c.Token != "" || c.TokenFile != "" }
 
 // Shown is the variable of what is shown to a server; "" if nothing is.
@@ -120,5 +120,6 @@ func (h *header) GetRequestMetadata(context.Context, ...string) (map[string]stri
 	return map[string]string{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(c.User+":"+c.Password))}, nil
 }
 
-// RequireTransportSecurity is false because Dial has seen to it: without TLS only this machine itself gets them.
+// RequireTransportSecurity is false because Dial checks it: without TLS, credentials are only sent to this
+// machine.
 func (h *header) RequireTransportSecurity() bool { return false }

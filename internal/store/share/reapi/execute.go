@@ -24,11 +24,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// Here commands are run on the server's workers: the package's comment is about caches.
+// Running commands on the server's workers; the package comment is about caches.
 
-// Input is a file that a command sees.
+// Input is a file for a command.
 type Input struct {
-	Blob       share.Blob // its Hash is not needed
+	Blob       share.Blob // its Hash is not used
 	Executable bool
 	Open       func() (io.ReadCloser, error)
 }
@@ -37,8 +37,8 @@ type Input struct {
 type Action struct {
 	Args       []string
 	Inputs     map[string]Input // by path, with forward slashes
-	Output     string           // path of the file that it is run for
-	Folder     string           // path of a folder with further files that it makes
+	Output     string           // path of the file that is the result
+	Folder     string           // path of a folder for further files that it writes
 	Properties map[string]string
 	Timeout    time.Duration              // of its run, and of all that is sent before and fetched after
 	Queue      time.Duration              // that it may wait for a worker
@@ -51,22 +51,22 @@ func (a *Action) at(stage, worker string) {
 	}
 }
 
-// Ran is what came of an action.
+// Ran is the result of an action.
 type Ran struct {
-	Output []byte        // content of Action.Output; nil: it was not made
-	Code   int           // the command ended with
-	Stderr []byte        // what it printed, as far as the server gave it at once
-	Worker string        // that ran it; "" if the server does not say
+	Output []byte        // content of Action.Output; nil: it was not written
+	Code   int           // exit code of the command
+	Stderr []byte        // standard error, as far as it is in the server's answer
+	Worker string        // the worker that ran it; "" if the server does not say
 	Took   time.Duration // on the worker; 0 if the server does not say
 	Queued time.Duration // before that
 	Cached bool          // it did not run: an equal action did before
 	Sent   int64         // bytes that the server lacked
 }
 
-// encoded is an action in the words of the API.
+// encoded is an action as messages of the API.
 type encoded struct {
 	digest share.Blob
-	inputs map[share.Blob]func() (io.ReadCloser, error) // all that the server has to have
+	inputs map[share.Blob]func() (io.ReadCloser, error) // all blobs that the server needs
 }
 
 func messageBlob(m proto.Message) (share.Blob, []byte, error) {
@@ -81,7 +81,7 @@ func (e *encoded) add(m proto.Message) (*repb.Digest, error) {
 	return digestOf(b), err
 }
 
-// encode makes an action's messages.
+// encode encodes an action.
 func (a *Action) encode() (*encoded, error) {
 	e := &encoded{inputs: map[share.Blob]func() (io.ReadCloser, error){}}
 	platform := &repb.Platform{}
@@ -110,7 +110,7 @@ func (a *Action) encode() (*encoded, error) {
 	return e, err
 }
 
-// folder adds a folder with those of the sorted paths that are below it.
+// folder adds a folder with the sorted paths that are below it.
 func (e *encoded) folder(a *Action, paths []string, prefix string) (*repb.Digest, error) {
 	d := &repb.Directory{}
 	for i := 0; i < len(paths); {
@@ -137,8 +137,8 @@ func (e *encoded) folder(a *Action, paths []string, prefix string) (*repb.Digest
 	return e.add(d)
 }
 
-// Run has a worker run an action, unless the server knows what an equal one came to. If ctx ends before, the operation is cancelled.
-// The command's own failure is not an error.
+// Run has a worker run an action, unless the server has the result of an equal one. If ctx ends first, the operation is
+// cancelled. A failure of the command is not an error.
 func (c *Client) Run(ctx context.Context, a *Action) (*Ran, error) {
 	e, err := a.encode()
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Client) Run(ctx context.Context, a *Action) (*Ran, error) {
 				return ran, nil
 			}
 		}
-		// The server lost inputs since they were found there, or what an equal action made, or a worker.
+		// The server lost inputs that it had, or result files of an equal action, or a worker.
 		lost = share.IsMiss(err)
 		again := lost || slices.Contains([]codes.Code{codes.FailedPrecondition, codes.Unavailable}, status.Code(err))
 		if try > 0 || ctx.Err() != nil || !again {
@@ -177,7 +177,7 @@ func (c *Client) Run(ctx context.Context, a *Action) (*Ran, error) {
 	}
 }
 
-// known asks what an equal action came to.
+// known asks for the result of an equal action.
 func (c *Client) known(ctx context.Context, a *Action, e *encoded) (*Ran, error) {
 	call, cancel := c.call(ctx, 0)
 	defer cancel()
@@ -193,7 +193,7 @@ func (c *Client) known(ctx context.Context, a *Action, e *encoded) (*Ran, error)
 		return nil, err
 	}
 	if ran.Code != 0 || ran.Output == nil {
-		return nil, fs.ErrNotExist // it may have been the worker
+		return nil, fs.ErrNotExist // the cause may have been the worker
 	}
 	ran.Cached = true
 	return ran, nil
@@ -224,13 +224,14 @@ func (c *Client) upload(ctx context.Context, e *encoded) (sent int64, err error)
 	return sent, err
 }
 
-// storing is a blob that is being stored.
+// storing is a blob under way.
 type storing struct {
 	ended chan struct{}
 	err   error
 }
 
-// storeOnce stores a blob, or waits for another action of this client that does: the first actions of a build all need the same program.
+// storeOnce stores a blob, or waits for another action of this client that stores it: the first actions of a build all
+// need the same program.
 func (c *Client) storeOnce(ctx context.Context, b share.Blob, open func() (io.ReadCloser, error)) error {
 	b.Hash = share.Blob{}.Hash
 	c.storingMu.Lock()
@@ -252,7 +253,7 @@ func (c *Client) storeOnce(ctx context.Context, b share.Blob, open func() (io.Re
 	c.storingMu.Unlock()
 	select {
 	case <-s.ended:
-		if s.err != nil && ctx.Err() == nil { // it may have been the other's that was cancelled
+		if s.err != nil && ctx.Err() == nil { // only the other action may have been cancelled
 			return c.Store(ctx, b, open)
 		}
 		return s.err
@@ -299,10 +300,10 @@ func (c *Client) ran(ctx context.Context, a *Action, r *repb.ActionResult) (*Ran
 	return ran, nil
 }
 
-// errTooLong ends an operation that waited for a worker, or ran, for too long.
+// errTooLong ends an operation that was queued or ran for too long.
 var errTooLong = status.Error(codes.DeadlineExceeded, "no worker was done in time")
 
-// execute has the server execute an action, and waits for its end: for a.Queue as long as the server says that it is
+// execute has the server execute an action, and waits for its end: for a.Queue while the server reports that it is
 // queued, then for a.Timeout.
 func (c *Client) execute(ctx context.Context, a *Action, e *encoded, again bool) (*repb.ExecuteResponse, error) {
 	call, cancel := context.WithCancelCause(ctx)
@@ -349,7 +350,7 @@ func (c *Client) execute(ctx context.Context, a *Action, e *encoded, again bool)
 	}
 }
 
-// responseOf is what an operation that is done came to.
+// responseOf returns the result of a finished operation.
 func responseOf(op *longrunningpb.Operation) (*repb.ExecuteResponse, error) {
 	if s := op.GetError(); s != nil {
 		return nil, status.Error(codes.Code(s.GetCode()), s.GetMessage())
@@ -364,17 +365,17 @@ func responseOf(op *longrunningpb.Operation) (*repb.ExecuteResponse, error) {
 	return r, nil
 }
 
-// cancelTimeout is how long a server has to hear that an operation is not wanted any more.
+// cancelTimeout is the timeout of a request to cancel an operation.
 const cancelTimeout = 2 * time.Second
 
-// cancelOperation asks for an operation to be ended. Servers need not be able to do that.
+// cancelOperation asks the server to cancel an operation. Not all servers support that.
 func (c *Client) cancelOperation(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
 	defer cancel()
 	c.ops.CancelOperation(ctx, &longrunningpb.CancelOperationRequest{Name: name})
 }
 
-// Executes asks a server whether it executes actions. The error says why not.
+// Executes asks a server whether it executes actions. The error is the reason why not.
 func (c *Client) Executes(ctx context.Context) error {
 	ctx, cancel := c.call(ctx, 0)
 	defer cancel()

@@ -19,20 +19,20 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
 
-// worthPacking is how large a blob is at least that is compressed on its way, in bytes.
+// worthPacking is the size from which on a blob is compressed for the transfer, in bytes.
 const worthPacking = 1 << 10
 
 var packer = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
-		panic(err) // of the options alone
+		panic(err) // only wrong options can cause this
 	}
 	return e
 })
 
 func compress(data []byte) []byte { return packer().EncodeAll(data, nil) }
 
-// decompress unpacks at most the expected size.
+// decompress decompresses at most the expected size.
 func decompress(data []byte, size int64) ([]byte, error) {
 	d, err := unpacker(bytes.NewReader(data))
 	if err != nil {
@@ -67,7 +67,7 @@ func unpacker(from io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20), zstd.WithDecoderMaxMemory(1<<40))
 }
 
-// name is what a stream of a blob is called.
+// name is the resource name of a blob's stream.
 func (c *Client) name(b share.Blob, before, kind string) string {
 	name := fmt.Sprintf("%s%s/%x/%d", before, kind, b.SHA256, b.Size)
 	if c.instance != "" {
@@ -103,7 +103,7 @@ func (c *Client) readStream(ctx context.Context, b share.Blob, to io.Writer) err
 	if err != nil {
 		return missOf(err)
 	}
-	// What is packed may be larger than what is in it, but not by much: a server that never ends is not read for ever.
+	// Compressed data may be larger than the content, but not by much: this limits a stream that never ends.
 	var from io.Reader = &incoming{stream: stream, left: b.Size + b.Size/16 + 1<<20}
 	if offer.Zstd {
 		d, release, err := unpackStream(from)
@@ -128,7 +128,7 @@ func (c *Client) readStream(ctx context.Context, b share.Blob, to io.Writer) err
 
 type onlyReader struct{ io.Reader }
 
-// isBadZstd reports whether an error is of what was sent, and not of the sending.
+// isBadZstd reports whether an error is caused by the data, not by the transfer.
 func isBadZstd(err error) bool {
 	for _, bad := range []error{
 		zstd.ErrReservedBlockType, zstd.ErrCompressedSizeTooBig, zstd.ErrBlockTooSmall, zstd.ErrUnexpectedBlockSize, zstd.ErrMagicMismatch,
@@ -142,10 +142,10 @@ func isBadZstd(err error) bool {
 	return false
 }
 
-// errEndless is of a stream that has more than it can have.
+// errEndless means that a stream is longer than possible.
 var errEndless = errors.New("reapi: the stream is too long")
 
-// mostEmpty is how many messages without data a stream may have.
+// mostEmpty is the maximum number of messages without data in a stream.
 const mostEmpty = 1000
 
 // incoming reads the messages of a stream.
@@ -167,7 +167,7 @@ func (r *incoming) Read(p []byte) (int, error) {
 				return 0, errEndless
 			}
 		}
-		if r.left -= int64(len(r.rest)) + 16; r.left < 0 { // a message without data counts too
+		if r.left -= int64(len(r.rest)) + 16; r.left < 0 { // messages without data count too
 			return 0, errEndless
 		}
 	}
@@ -204,13 +204,13 @@ func (c *Client) writeStream(ctx context.Context, b share.Blob, from io.Reader) 
 	switch {
 	case err != nil:
 		return err
-	case r.GetCommittedSize() == -1, r.GetCommittedSize() == b.Size, r.GetCommittedSize() == n: // the last: of what was packed
+	case r.GetCommittedSize() == -1, r.GetCommittedSize() == b.Size, r.GetCommittedSize() == n: // the last case: of the compressed data
 		return nil
 	}
 	return fmt.Errorf("the server took %d bytes of blob %s, which has %d", r.GetCommittedSize(), b.Hash.Short(), b.Size)
 }
 
-// sendAll sends a stream. A server that has the blob already ends it early.
+// sendAll sends a stream. A server that has the blob already may end it early.
 func sendAll(stream bytestream.ByteStream_WriteClient, name string, from io.Reader) (sent int64, err error) {
 	buf := make([]byte, chunk)
 	for {
@@ -221,7 +221,7 @@ func sendAll(stream bytestream.ByteStream_WriteClient, name string, from io.Read
 		}
 		m := &bytestream.WriteRequest{ResourceName: name, WriteOffset: sent, Data: buf[:n], FinishWrite: last}
 		if err := stream.Send(m); errors.Is(err, io.EOF) {
-			return sent, nil // CloseAndRecv has the answer
+			return sent, nil // CloseAndRecv returns the answer
 		} else if err != nil {
 			return sent, err
 		}
@@ -232,7 +232,7 @@ func sendAll(stream bytestream.ByteStream_WriteClient, name string, from io.Read
 	}
 }
 
-// packing compresses what is read. stop ends that.
+// packing compresses a reader. stop ends it.
 func packing(from io.Reader) (packed io.Reader, stop func()) {
 	r, w := io.Pipe()
 	go func() {
@@ -241,12 +241,12 @@ func packing(from io.Reader) (packed io.Reader, stop func()) {
 			_, err = io.Copy(e, from)
 			err = errors.Join(err, e.Close())
 		}
-		w.CloseWithError(err) // nil is the end
+		w.CloseWithError(err) // nil means EOF
 	}()
 	return r, func() { r.CloseWithError(fs.ErrClosed) }
 }
 
-// valueBlob reads an entry that the server did not put into its answer.
+// valueBlob reads an entry that is not in the server's answer itself.
 func (c *Client) valueBlob(ctx context.Context, d *repb.Digest) ([]byte, error) {
 	var b share.Blob
 	sum, err := hex.DecodeString(d.GetHash())

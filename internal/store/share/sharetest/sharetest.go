@@ -247,7 +247,7 @@ func contexts(c *check) {
 		"Store": c.Store(ctx, BlobOf([]byte("new")), Opener([]byte("new"))),
 	} {
 		if err == nil {
-			c.errorf("%s goes on though its context is done", what)
+			c.errorf("%s continues although its context is done", what)
 		}
 	}
 	c.lacks("a context that is done", BlobOf([]byte("new")))

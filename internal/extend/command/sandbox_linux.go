@@ -8,16 +8,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
 )
 
-// seat is where programs run one after the other, as long as it is known that nothing of the one before is left: a folder, and a thread
-// that is in a box around it.
-type seat struct {
+// sandbox runs programs one after the other, as long as it is known that no process of an earlier one is left: it is a
+// folder, and a thread that is confined to it.
+type sandbox struct {
 	root   *os.Root
 	thread *seal.Thread
 }
 
-// newSeat makes a seat. The error wraps seal.ErrUnsupported if this system has none.
-func newSeat(folder string, network bool) (*seat, error) {
-	s := &seat{}
+// newSandbox makes a sandbox. The error wraps seal.ErrUnsupported if this system does not support it.
+func newSandbox(folder string, network bool) (*sandbox, error) {
+	s := &sandbox{}
 	if err := s.open(folder, network); err != nil {
 		s.end()
 		return nil, err
@@ -25,7 +25,7 @@ func newSeat(folder string, network bool) (*seat, error) {
 	return s, nil
 }
 
-func (s *seat) open(folder string, network bool) (err error) {
+func (s *sandbox) open(folder string, network bool) (err error) {
 	if s.thread, err = (seal.Box{Writable: []string{folder}, Network: network}).Thread(); err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func (s *seat) open(folder string, network bool) (err error) {
 	return err
 }
 
-// run is run, on the seat. Another program may follow if this one was ended.alone.
-func (s *seat) run(ctx context.Context, cmd *exec.Cmd, out *capture) ended {
+// run is run in the sandbox. Another program may follow if this one was ended.alone.
+func (s *sandbox) run(ctx context.Context, cmd *exec.Cmd, out *capture) ended {
 	p, err := openPipes(cmd)
 	if err != nil {
 		return ended{err: &startError{err}}
@@ -53,8 +53,8 @@ func (s *seat) run(ctx context.Context, cmd *exec.Cmd, out *capture) ended {
 	return e
 }
 
-// end gives the seat up.
-func (s *seat) end() {
+// end ends the thread.
+func (s *sandbox) end() {
 	if s.thread != nil {
 		s.thread.End()
 	}

@@ -18,26 +18,26 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
 
-// Crew is a farm at work for one build.
-type Crew struct {
+// Dispatcher sends jobs of one build to a farm.
+type Dispatcher struct {
 	f *Farm
 	w *job.World
 
 	mu      sync.Mutex
-	trouble error                 // the first
-	of      map[string]*processed // by processor
-	carried map[string]*baggage   // by processor
+	trouble error                  // the first problem
+	of      map[string]*processed  // by processor
+	carried map[string]*attachment // by processor
 }
 
-// processed is what a build has seen of a processor.
+// processed is what this build knows about a processor.
 type processed struct {
-	local   int // jobs in a row that had to run here
-	runs    int // here
+	local   int // how many jobs in a row had to run here
+	runs    int // local runs
 	seconds float64
 }
 
-// baggage is what goes along with jobs of a processor.
-type baggage struct {
+// attachment is what is sent along with jobs of a processor.
+type attachment struct {
 	own        *written.Own
 	files      map[string]reapi.Input
 	properties map[string]string
@@ -45,36 +45,36 @@ type baggage struct {
 }
 
 var (
-	_ engine.Away = (*Crew)(nil)
-	_ job.Away    = (*Crew)(nil)
+	_ engine.Away = (*Dispatcher)(nil)
+	_ job.Away    = (*Dispatcher)(nil)
 )
 
-// Work has the jobs of a world run by the farm, too. A nil farm has none.
-func (f *Farm) Work(w *job.World) *Crew {
+// Work makes the farm run jobs of a world too. It returns nil for a nil farm.
+func (f *Farm) Work(w *job.World) *Dispatcher {
 	if f == nil {
 		return nil
 	}
-	c := &Crew{f: f, w: w, of: map[string]*processed{}, carried: map[string]*baggage{}}
+	c := &Dispatcher{f: f, w: w, of: map[string]*processed{}, carried: map[string]*attachment{}}
 	w.Away = c
 	return c
 }
 
-// Engine is the crew for the engine; nil if there is none.
-func (c *Crew) Engine() engine.Away {
+// Engine returns the dispatcher for the engine, or nil.
+func (c *Dispatcher) Engine() engine.Away {
 	if c == nil {
 		return nil
 	}
 	return c
 }
 
-// Slots is how many jobs may be there at once.
-func (c *Crew) Slots() int { return c.f.place.Jobs }
+// Slots is how many jobs may run there at once.
+func (c *Dispatcher) Slots() int { return c.f.place.Jobs }
 
-// Only reports whether jobs that may run there do not run here.
-func (c *Crew) Only() bool { return c.f.place.Only }
+// Only reports whether jobs that may run there never run here.
+func (c *Dispatcher) Only() bool { return c.f.place.Only }
 
 // May reports whether a job may run on a worker: it took a while.
-func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
+func (c *Dispatcher) May(et *engine.Task, last *engine.Trace) bool {
 	t := et.World.(*job.Task)
 	if t.On.Settings == nil && t.Proc.Info.Settings != nil || last != nil && last.Seconds < quick && !c.f.place.Only {
 		return false
@@ -84,12 +84,12 @@ func (c *Crew) May(et *engine.Task, last *engine.Trace) bool {
 	return c.carry(t.Proc.Info.Name).ok
 }
 
-// carry is what goes along with jobs of a processor. c.mu is held.
-func (c *Crew) carry(name string) *baggage {
+// carry returns what is sent along with jobs of a processor. c.mu is held.
+func (c *Dispatcher) carry(name string) *attachment {
 	if b := c.carried[name]; b != nil {
 		return b
 	}
-	b := &baggage{properties: maps.Clone(c.f.place.Properties), files: map[string]reapi.Input{}}
+	b := &attachment{properties: maps.Clone(c.f.place.Properties), files: map[string]reapi.Input{}}
 	if carried := c.f.carried(name); carried != nil {
 		b.own, b.ok = carried.Own, true
 		for path, data := range carried.Files {
@@ -101,8 +101,8 @@ func (c *Crew) carry(name string) *baggage {
 	return b
 }
 
-// Takes decides where the next job runs: there, if it ends there before it would begin here.
-func (c *Crew) Takes(et *engine.Task, last *engine.Trace, wait float64) (there, decided bool) {
+// Takes decides where the next job runs: on a worker if it ends there before it would start here.
+func (c *Dispatcher) Takes(et *engine.Task, last *engine.Trace, wait float64) (there, decided bool) {
 	t := et.World.(*job.Task)
 	c.mu.Lock()
 	p := c.processed(t)
@@ -125,8 +125,8 @@ func (c *Crew) Takes(et *engine.Task, last *engine.Trace, wait float64) (there, 
 	return there, there
 }
 
-// processed is what is known of a task's processor. c.mu is held.
-func (c *Crew) processed(t *job.Task) *processed {
+// processed returns what is known about a task's processor. c.mu is held.
+func (c *Dispatcher) processed(t *job.Task) *processed {
 	p := c.of[t.Proc.Info.Name]
 	if p == nil {
 		p = &processed{}
@@ -136,7 +136,7 @@ func (c *Crew) processed(t *job.Task) *processed {
 }
 
 // Ended notes how long jobs take here.
-func (c *Crew) Ended(r *engine.Result) {
+func (c *Dispatcher) Ended(r *engine.Result) {
 	if r.State != engine.Ran || r.Remote != nil || r.Trace == nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (c *Crew) Ended(r *engine.Result) {
 }
 
 // Process has a worker run the processor of a job.
-func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
+func (c *Dispatcher) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 	began := time.Now()
 	x, err := c.begin(ctx, j, t)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *Crew) Process(ctx context.Context, j *job.Job, t *job.Task) error {
 }
 
 // noWorkers notes that no worker has what jobs of a processor need. Those of others may have some.
-func (c *Crew) noWorkers(t *job.Task, err error) error {
+func (c *Dispatcher) noWorkers(t *job.Task, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.processed(t).local = localInRow
@@ -198,8 +198,8 @@ func (c *Crew) noWorkers(t *job.Task, err error) error {
 // errLocal says that a job has to run here, which is no trouble.
 var errLocal = errors.New("the job has to run here")
 
-// back notes why a job has to run here.
-func (c *Crew) back(t *job.Task, err error) error {
+// back records why a job has to run here.
+func (c *Dispatcher) back(t *job.Task, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if errors.Is(err, errLocal) {
@@ -211,7 +211,7 @@ func (c *Crew) back(t *job.Task, err error) error {
 }
 
 // End closes the connection, and returns warnings. c may be nil.
-func (c *Crew) End() (warnings diag.List) {
+func (c *Dispatcher) End() (warnings diag.List) {
 	if c == nil {
 		return nil
 	}
@@ -226,8 +226,8 @@ func (c *Crew) End() (warnings diag.List) {
 	return warnings
 }
 
-// deadline is how long a job may take there.
-func (c *Crew) deadline(last *engine.Trace) time.Duration {
+// deadline is how long a job may take on a worker.
+func (c *Dispatcher) deadline(last *engine.Trace) time.Duration {
 	d := c.f.place.Timeout
 	if last != nil {
 		d += time.Duration(10 * last.Seconds * float64(time.Second))
@@ -235,7 +235,7 @@ func (c *Crew) deadline(last *engine.Trace) time.Duration {
 	return d
 }
 
-// fetch writes a content that a worker made.
+// fetch writes a content that a worker made to a writer.
 func (x *exchange) fetch(ctx context.Context, content written.Content, to io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, x.deadline)
 	defer cancel()

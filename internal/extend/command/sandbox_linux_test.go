@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// testSeat is a seat, and how a helper runs on it.
-func testSeat(t *testing.T) (s *seat, run func(args ...string) (ended, *capture)) {
+// testSandbox returns a sandbox, and a function that runs a helper in it.
+func testSandbox(t *testing.T) (s *sandbox, run func(args ...string) (ended, *capture)) {
 	t.Helper()
 	keeping(t)
 	dir := t.TempDir()
-	s, err := newSeat(dir, true)
+	s, err := newSandbox(dir, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +33,9 @@ func testSeat(t *testing.T) (s *seat, run func(args ...string) (ended, *capture)
 	}
 }
 
-// TestSeatOutput: each program's output is its own, and whole, whatever the one before did to the pipes.
-func TestSeatOutput(t *testing.T) {
-	s, run := testSeat(t)
+// TestSandboxOutput: each program's output is its own, and whole, whatever the one before did to the pipes.
+func TestSandboxOutput(t *testing.T) {
+	s, run := testSandbox(t)
 	defer s.end()
 	for range 3 {
 		for _, test := range []struct{ stdout, stderr string }{{"one", "two"}, {"", ""}, {"", "three"}, {strings.Repeat("x", 30<<10), "four"}} {
@@ -61,10 +61,10 @@ func TestSeatOutput(t *testing.T) {
 	}
 }
 
-// TestSeatLeft: a program is over when it ends, although a process that left its group holds the pipes. What it wrote is there.
-func TestSeatLeft(t *testing.T) {
+// TestSandboxLeft: a program is over when it ends, although a process that left its group holds the pipes. What it wrote is there.
+func TestSandboxLeft(t *testing.T) {
 	address, next := listener(t)
-	s, run := testSeat(t)
+	s, run := testSandbox(t)
 	defer s.end()
 	type result struct {
 		e   ended
