@@ -29,15 +29,15 @@ const (
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
 	"base/diag":         {800, 245},  // the codes of messages
-	"cli":               {10300, 60}, // a file a command
+	"cli":               {10500, 60}, // a file a command
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 70},
-	"engine":            {3000, 74},
+	"engine":            {3000, 75},
 	"extend/command":    {4900, 60},
 	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
-	"make/job":          {3900, 128}, // a processor's Job, and what the build and workers ask of it
+	"make/job":          {3950, 138}, // a processor's Job, and what the build and workers ask of it
 	"make/workspace":    {3000, 105},
 	"media/codec/astc":  {3300, 60}, // its encoder is there twice, in Go and for AVX2
 	"media/pixel":       {4000, 80},

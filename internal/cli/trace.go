@@ -224,7 +224,7 @@ func remoteArgs(at *engine.Remote) map[string]string {
 		"fetched": diag.Size(at.Fetched), "rounds": fmt.Sprint(at.Rounds),
 	}
 	if at.Cached {
-		args["cached"] = "the server knew what an equal job came to"
+		args["cached"] = "the server had the result of an equal job"
 	}
 	return args
 }

@@ -163,7 +163,6 @@ func (s *session) warnState(why string) {
 	if why == "" {
 		return
 	}
-
 	s.messages = append(s.messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln"}, "%s", why))
 }
 
@@ -314,18 +313,8 @@ func (s *session) makeWorld(t *source.Table, blobs *cas.Store) error {
 	s.W = w
 	if s.Prev != nil {
 		s.OutputsSame()
-		for _, o := range s.Before.Outputs {
-			p := s.Pres[o.File]
-			if s.spoilt[o.Hash] { // it may be a hard link to its blob
-				p = source.Differs
-			}
-			if p == source.Same {
-				w.Outputs[o.File] = o
-			} else {
-				w.Edited[o.File] = p
-			}
-		}
-		s.W.KnowTools(s.Prev.Tools)
+		w.KnowOutputs(s.Before.Outputs, s.Pres, s.spoilt)
+		w.KnowTools(s.Prev.Tools)
 	}
 	return nil
 }
@@ -339,17 +328,7 @@ func (s *session) choose() error {
 	if err != nil {
 		return err
 	}
-	for k := range s.W.Assets.Assets {
-		a := &s.W.Assets.Assets[k]
-		if !match(a) {
-			continue
-		}
-		for i := range a.Resolved {
-			if len(s.req.Platforms) == 0 || slices.Contains(s.req.Platforms, a.Resolved[i].Platform) {
-				s.wanted = append(s.wanted, s.W.Task(a, &a.Resolved[i], ""))
-			}
-		}
-	}
+	s.wanted = append(s.wanted, s.W.JobsOf(match, s.req.Platforms)...)
 	if seed := s.req.Shuffle; seed != 0 {
 		rand.New(rand.NewPCG(seed, seed)).Shuffle(len(s.wanted), func(i, j int) { s.wanted[i], s.wanted[j] = s.wanted[j], s.wanted[i] })
 	}
@@ -368,8 +347,14 @@ func (s *session) runEngine(ctx context.Context) error {
 		tasks[i] = &t.Task
 	}
 	opts := engine.Options{
-		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), Force: s.forced(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, Harmless: s.harmless(), NoRuns: s.req.Pull,
+		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
+		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull,
+	}
+	if s.req.Force {
+		opts.Force = job.WithParts(s.wanted)
+	}
+	if !s.req.Strict {
+		opts.Harmless = job.Harmless
 	}
 	if !s.req.DryRun {
 		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.dispatcher.Engine()
@@ -394,33 +379,6 @@ func (s *session) runEngine(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// forced returns which tasks run although nothing changed: those that were requested, with all their
-// parts. It returns nil if there are none.
-func (s *session) forced() func(*engine.Task) bool {
-	if !s.req.Force {
-		return nil
-	}
-	jobs := make(map[job.ID]bool, len(s.wanted))
-	for _, t := range s.wanted {
-		jobs[t.ID()] = true
-	}
-	return func(et *engine.Task) bool {
-		t := et.World.(*job.Task)
-		return jobs[t.ID()] || t.Request()
-	}
-}
-
-// harmless returns which differences do not make a task run: those that rules name under ignore; nil: all do.
-func (s *session) harmless() func(*engine.Task, *engine.Observation) bool {
-	if s.req.Strict {
-		return nil
-	}
-	return func(et *engine.Task, o *engine.Observation) bool {
-		t := et.World.(*job.Task)
-		return job.Ignored(t.Asset.Path, t.On, o) != nil
-	}
 }
 
 // ended reports a job that has just finished.

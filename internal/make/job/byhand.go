@@ -142,6 +142,12 @@ func Ignored(own string, on *asset.Resolved, o *engine.Observation) *project.Pat
 	return nil
 }
 
+// Harmless reports whether a difference of an observation alone does not make its task run, because a rule names it under ignore.
+func Harmless(et *engine.Task, o *engine.Observation) bool {
+	t := et.World.(*Task)
+	return Ignored(t.Asset.Path, t.On, o) != nil
+}
+
 // Meant takes apart the subject of an observation of SawAssets.
 func Meant(subject string) (platform, pattern string) {
 	platform, pattern, _ = strings.Cut(subject, "\x00")
