@@ -133,3 +133,13 @@ func TestTwinsByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherPlatformInPart: a build of one platform also runs jobs of another one that a job asks for, and the content database has these.
+func TestOtherPlatformInPart(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web]\n"+
+		"-- assets/a.s --\nperhaps c.s web -\n-- assets/c.s --\nread d.txt\n-- assets/d.txt --\nd\n")
+	p.build()
+	p.write("assets/d.txt", "other")
+	p.buildWith(Request{Platforms: []string{"pc"}})
+	p.compareWithClean(p.build())
+}

@@ -362,10 +362,12 @@ func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bo
 		rec.Missing = !there
 	}
 	for i := range a.Resolved {
-		if !everything && len(s.Platforms) > 0 && !slices.Contains(s.Platforms, a.Resolved[i].Platform) {
+		t := s.W.Task(a, &a.Resolved[i], "")
+		parts := append(s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])], s.RequestsOf(t)...)
+		asked := everything || len(s.Platforms) == 0 || slices.Contains(s.Platforms, t.Platform)
+		if !asked && !t.Decided() && !slices.ContainsFunc(parts, (*job.Task).Decided) {
 			continue // its records do not change
 		}
-		t := s.W.Task(a, &a.Resolved[i], "")
 		tr := s.TraceOf(t)
 		if tr == nil {
 			continue
@@ -373,7 +375,7 @@ func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bo
 		j := s.jobRecord(t, tr)
 		j.Held = len(held) > 0 && held[t.Subject()]
 		j.Settings = settings.JSON(t.On.Settings) // once, not for each of its parts: 20 µs
-		for _, p := range append(s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])], s.RequestsOf(t)...) {
+		for _, p := range parts {
 			s.addPart(&j, p, s.TraceOf(p))
 		}
 		rec.Jobs = append(rec.Jobs, j)
