@@ -488,6 +488,25 @@ func TestHarmless(t *testing.T) {
 	wantRan(t, w, "a")
 }
 
+// TestHarmlessProductLost: a task whose result holds but for a lost product runs, even if an older result would hold by what is harmless.
+func TestHarmlessProductLost(t *testing.T) {
+	w, s := newWorld(), newStore()
+	a := w.add("a", nil)
+	a.Run = func(r *engine.Run) (engine.Output, error) {
+		text, _ := w.see(r, "stamp")
+		return engine.Output{Products: []engine.Product{{SubID: 1, Name: "p", Hash: w.blob(text)}}}, nil
+	}
+	o := engine.Options{Workers: 1, Harmless: func(*engine.Task, *engine.Observation) bool { return true }}
+	for _, stamp := range []string{"old", "new"} {
+		w.files["stamp"] = stamp
+		must(t, w, s, engine.Options{Workers: 1}, w.all())
+	}
+	delete(w.blobs, digest.Of([]byte("new")))
+	if r := must(t, w, s, o, w.all())["a"]; r.State != engine.Ran || r.Why.Cause != engine.ProductLost {
+		t.Errorf("state %d because of %+v, ignored %+v", r.State, r.Why, r.Ignored)
+	}
+}
+
 func TestReasons(t *testing.T) {
 	w, s := newWorld(), newStore()
 	product := engine.Product{SubID: 1, Name: "p", Hash: w.blob("p")}

@@ -196,10 +196,11 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 	return true, nil, false
 }
 
-// harmless reports whether a trace may hold although an observation differs. One of a failure may not: what had it fail is not
-// harmless. Nor may one that a twin lent: the task has not run with what that saw.
+// harmless reports whether a trace may hold although an observation differs. A failed one may not, because what made it fail is not
+// harmless. Nor may one that a twin lent, because the task has not run with what that one observed. Nor may an older one if only the
+// products of the last one are lost: that one is the better result.
 func (b *build) harmless(n *node, t *Trace, o *Observation) bool {
-	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && b.opts.Harmless(n.task, o)
+	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && n.why.Cause != ProductLost && b.opts.Harmless(n.task, o)
 }
 
 // valueOf is the present value of an observation of another task, which is nil if there is none, or false if n has to wait for it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -55,22 +54,6 @@ func (p *fixture) excused(b built) map[string]bool {
 	}
 	if got := strings.Fields(p.asked("SELECT asset FROM assets WHERE state = 'held by ignore' ORDER BY asset")); !slices.Equal(got, held) {
 		p.Errorf("the database has %q as held by ignore, not %q\n%s", got, held, what)
-		if os.Getenv("DBG") != "" {
-			for i := range v.Assets {
-				for k := range v.Assets[i].Jobs {
-					j := &v.Assets[i].Jobs[k]
-					if holds[v.Assets[i].ID] {
-						p.Logf("DBG %s %s %s", v.Assets[i].ID, j.Platform, j.State)
-						for _, x := range append([]view.JobView{*j}, j.Parts...) {
-							p.Logf("DBG  part %q req %q state %s ignored %d", x.Part, x.Request, x.State, len(x.Ignored))
-							for _, tr := range x.Traces {
-								p.Logf("DBG    trace %d outcome %d build %d: %v", tr.ID, tr.Outcome, tr.Build, tr.Observations)
-							}
-						}
-					}
-				}
-			}
-		}
 	}
 	for todo := slices.Collect(maps.Keys(excused)); len(todo) > 0; {
 		id := todo[0]
