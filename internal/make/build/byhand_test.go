@@ -38,7 +38,7 @@ func (g gather) Process(_ context.Context, job processor.Job) error {
 			if g.meddle.Load() != nil { // files change while jobs run
 				read = func() ([]byte, error) { return job.ReadFile(name) }
 			}
-			if name != job.Asset().Path {
+			if a := job.Asset(); name != a.Path && name != a.ID { // of an import, the path is another
 				text, err := read()
 				if err != nil {
 					return err

@@ -67,6 +67,9 @@ func randomly(t *testing.T, calm bool, projects []int) {
 					r.put("assets/"+dir+"keep."+ext, "text that stays")
 				}
 			}
+			if r.project == ignoring {
+				r.put("assets/keep.s", "try b.txt\ntry c.txt\ntry d.bin\ntry sub/a.txt\ntry sub/c.bin\ntry sub/deep/b.txt\ntry other/d.txt\n")
+			}
 		}
 		for r.n = range n {
 			r.step()
