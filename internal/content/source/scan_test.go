@@ -117,12 +117,12 @@ func TestReport(t *testing.T) {
 	}
 	table, _, _ := scanned(t, nil, Options{Roots: []string{one, two}, Workers: 2})
 	want := []string{
-		`assets/"a\xff" K0107 error: the name of this file is not valid UTF-8 / rename it; it was passed over`,
+		`assets/"a\xff" K0107 error: the name of this file is not valid UTF-8 / rename it; it was ignored`,
 		`assets/Hero.png K0101 error: this name and "HERO.PNG" differ only in case / rename one of them: on Windows and macOS they are one file`,
 		`assets/hero.png K0101 error: this name and "HERO.PNG" differ only in case / rename one of them: on Windows and macOS they are one file`,
 		`assets/Art K0101 error: this name and "ART" differ only in case / rename one of them: on Windows and macOS they are one file`,
 		`assets/art K0101 error: this name and "ART" differ only in case / rename one of them: on Windows and macOS they are one file`,
-		`assets/art/"b\xfe" K0107 error: the name of this file is not valid UTF-8 / rename it; it was passed over`,
+		`assets/art/"b\xfe" K0107 error: the name of this file is not valid UTF-8 / rename it; it was ignored`,
 		`assets/art/deep/a K0101 error: this name and "A" differ only in case / rename one of them: on Windows and macOS they are one file`,
 		`assets/gone K0106 error: this symbolic link leads to nothing / remove the link, or put back what it pointed to`,
 		`assets/out K0105 error: this symbolic link leads out of the source roots / copy what it points to, or add that folder to ` + "`roots` in kiln.toml",

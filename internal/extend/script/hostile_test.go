@@ -143,7 +143,7 @@ func TestHostileModules(t *testing.T) {
 		"too large":          {strings.Repeat("# a comment\n", 30_000), "KiB"},
 		"deep global":        {"def f():\n    x = []\n    for i in range(1000000):\n        x = [x]\n    return x\ny = f()\n", "steps"},
 		"zeros":              {"\x00\x00", "K14"},
-		"load itself":        {`load("p.star", "x")`, "ring: p.star -> p.star"},
+		"load itself":        {`load("p.star", "x")`, "cycle: p.star -> p.star"},
 		"load nothing":       {`load("q.star", "x")`, "does not exist"},
 		"load from outside":  {`load("../q.star", "x")`, "leads out of the project"},
 		"load absolutely":    {`load("/etc/passwd", "x")`, "absolute"},
