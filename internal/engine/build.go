@@ -18,29 +18,30 @@ type build struct {
 	store Store
 	ctx   context.Context
 
-	mu      sync.Mutex
-	nodes   *digest.Index[node] // by key
-	slab    []node              // not used yet
-	held    []Result            // the same, of tasks that do not run
-	order   []*node             // as they were met
-	swept   int                 // of order, those that the sweep met: in the same order each time
-	queued  int                 // nodes that were put into the queue so far
-	walks   int                 // looks for a ring so far
-	queue   queue               // of nodes that run here
-	movable queue               // of nodes that may run on another machine, or here
-	away    int                 // slots of other machines that are in use
-	expects expectation         // what is queued
-	resumes []*waiting          // runs that may go on, first come first served, before anything in the queue
-	asking  []*weighing         // runs that wait for memory, first come first served
-	slots   int                 // in use
-	outside int                 // of these, by tasks that are Outside
-	memory  int64               // promised to running and suspended tasks
-	alive   int                 // goroutines of runs
-	stopped bool                // nothing is started any more
-	idle    sync.Cond           // alive became 0
-	err     error               // of the store
-	paths   map[*node][]*node   // known dependents of nodes that are not done
-	ran     int                 // tasks
+	mu        sync.Mutex
+	nodes     *digest.Index[node] // by key
+	slab      []node              // not used yet
+	held      []Result            // the same, of tasks that do not run
+	order     []*node             // as they were met
+	swept     int                 // of order, those that the sweep met: in the same order each time
+	queued    int                 // nodes that were put into the queue so far
+	walks     int                 // looks for a ring so far
+	borrowers int                 // how many nodes wait for a twin
+	queue     queue               // of nodes that run here
+	movable   queue               // of nodes that may run on another machine, or here
+	away      int                 // slots of other machines that are in use
+	expects   expectation         // what is queued
+	resumes   []*waiting          // runs that may go on, first come first served, before anything in the queue
+	asking    []*weighing         // runs that wait for memory, first come first served
+	slots     int                 // in use
+	outside   int                 // of these, by tasks that are Outside
+	memory    int64               // promised to running and suspended tasks
+	alive     int                 // goroutines of runs
+	stopped   bool                // nothing is started any more
+	idle      sync.Cond           // alive became 0
+	err       error               // of the store
+	paths     map[*node][]*node   // known dependents of nodes that are not done
+	ran       int                 // tasks
 
 	asks     context.Context // for questions to other builds; cancelled when nothing is started any more
 	askNo    func()          // cancels asks
@@ -218,6 +219,9 @@ func (b *build) resume(n *node) {
 		b.check(c)
 	}
 	for _, w := range resumes {
+		if m := w.n.waitsFor(); w.left > 0 && m != nil {
+			b.yield(m, w.n)
+		}
 		if w.left == 0 {
 			continue
 		}
@@ -582,6 +586,7 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 			case parked: // the run has provided its source
 				b.enqueue(m, m.why)
 			}
+			b.yield(m, r.node)
 			b.advance(m, r.node)
 		}
 	}

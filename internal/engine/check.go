@@ -29,6 +29,7 @@ type node struct {
 	phase    phase
 	where    where
 	asked    bool // some node waits or waited for it
+	borrows  bool // it waits for a twin that may lend it a trace
 	pathDone bool
 	traces   []*Trace // its own, and then those that twins lend it
 	own      int
@@ -61,6 +62,10 @@ func (b *build) check(n *node) {
 	if n.looking != nil {
 		b.follow(n)
 		return
+	}
+	if n.borrows {
+		n.borrows = false
+		b.borrowers--
 	}
 	if n.phase == unvisited {
 		n.phase = checking
@@ -116,8 +121,7 @@ func (b *build) hasHeld(n *node, t *Trace) {
 }
 
 // borrow takes the traces of the next twin that has some that may hold for n. If an earlier twin is not done, n waits
-// for it, because its run may produce such a trace. This cannot close a cycle: a twin waits only for earlier twins, and
-// tasks need only tasks of the same position.
+// for it, because its run may produce such a trace. If that would close a cycle, it does not: see yield.
 func (b *build) borrow(n *node) (more, wait bool) {
 	if b.opts.DryRun { // a dry run does not know the twins' results
 		return false, false
@@ -138,6 +142,8 @@ func (b *build) borrow(n *node) (more, wait bool) {
 			traces = []*Trace{m.result.Trace}
 		case m.phase != done && m.phase != parked && n.lent < at: // a parked node cannot run: see shared.go
 			n.wait(m)
+			n.borrows = true
+			b.borrowers++
 			m.checks = append(m.checks, n)
 			return false, true
 		}
@@ -160,6 +166,30 @@ func (b *build) borrow(n *node) (more, wait bool) {
 		}
 	}
 	return false, false
+}
+
+// yield lets nodes continue without the twin that they wait for if that waits for n, which asks for m and does not wait yet, or waits
+// for m alone. That is so if a task needs a task of another platform. Nobody needs a twin's trace, so that is no dependency cycle.
+func (b *build) yield(m, n *node) {
+	for b.borrowers > 0 {
+		b.walks++
+		var borrower *node
+		x := m
+		for ; x != nil && x != n && x.walk != b.walks; x = x.waitsFor() {
+			x.walk = b.walks
+			if borrower == nil && x.borrows {
+				borrower = x
+			}
+		}
+		if x != n || borrower == nil {
+			return
+		}
+		twin := borrower.waitsFor()
+		twin.checks = slices.DeleteFunc(twin.checks, func(c *node) bool { return c == borrower })
+		borrower.waitNoMore()
+		borrower.lent++
+		b.check(borrower)
+	}
 }
 
 // compare continues with one trace. wait reports that another node must be done first.
@@ -212,10 +242,12 @@ func (b *build) valueOf(n *node, o *Observation, task *Task) (digest.Hash, bool)
 	if m.phase == parked {
 		return digest.Hash{}, true
 	}
+	b.yield(m, n)
 	if m.phase != done {
 		n.wait(m)
 		if m.phase == unvisited {
 			b.check(m) // if it needs n, this finds the cycle, because n waits already
+			b.yield(m, n)
 		} else if ring := b.ring(n); ring != nil {
 			n.waitNoMore()
 			return ringValue(ring), true

@@ -143,3 +143,13 @@ func TestOtherPlatformInPart(t *testing.T) {
 	p.buildWith(Request{Platforms: []string{"pc"}})
 	p.compareWithClean(p.build())
 }
+
+// TestTwinOnOtherPlatform: a job asks for the products of its own asset on another platform, whose job would take over its result.
+func TestTwinOnOtherPlatform(t *testing.T) {
+	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web]\n-- assets/a.s --\ntext 1\n")
+	p.build()
+	p.write("assets/a.s", "perhaps a.s web script\ntext 2\n")
+	b := p.build()
+	t.Log(b.messages)
+	p.compareWithClean(b)
+}
