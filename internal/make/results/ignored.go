@@ -27,8 +27,14 @@ func (s *Set) HeldByIgnore() map[string]bool {
 	}
 	for _, n := range s.Held.Ignoring() { // those that this build did not decide stay as they are
 		at := s.Held.At(n)
-		of := task.ParseSubject(at.Subject)
-		if of.Part == "" && !task.IsRequest(of.Asset) && s.staysAs(n, s.W.ByKey(at.Key)) {
+		of, t := task.ParseSubject(at.Subject), s.W.ByKey(at.Key)
+		switch {
+		case !s.staysAs(n, t):
+		case t != nil && t.Request():
+			requests[s.W.Task(t.Asset, t.On, "")] = true
+		case t != nil:
+			jobs[s.W.Task(t.Asset, t.On, "").Subject()] = true
+		case of.Part == "" && !task.IsRequest(of.Asset):
 			jobs[at.Subject] = true
 		}
 	}
