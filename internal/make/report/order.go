@@ -145,20 +145,26 @@ func (o *order) follow(u *unit) {
 			visit(t)
 		}
 	}
+	observed := func(ob *engine.Observation) {
+		if ob.Kind < engine.FirstLeaf && ob.Subject != "" {
+			if needed := o.s.W.TaskFor(ob.Subject); needed != nil {
+				need(needed)
+			}
+		}
+	}
 	visit = func(t *job.Task) {
 		for _, needed := range o.s.W.Needed(t) {
 			need(needed)
+		}
+		if t.Result != nil && t.Result.Why != nil { // a trace that is not the last may be why
+			observed(&t.Result.Why.Observation)
 		}
 		tr := o.trace(t)
 		if tr == nil {
 			return
 		}
 		for i := range tr.Observations {
-			if ob := &tr.Observations[i]; ob.Kind < engine.FirstLeaf {
-				if needed := o.s.W.TaskFor(ob.Subject); needed != nil {
-					need(needed)
-				}
-			}
+			observed(&tr.Observations[i])
 		}
 	}
 	visit(u.t)
