@@ -119,13 +119,18 @@ func TestFarmKilled(t *testing.T) {
 		var once sync.Once
 		var left atomic.Int64
 		left.Store(1 + rng.Int64N(8))
+		started := make(chan struct{})
 		f.Started(func(int64) bool {
 			if left.Add(-1) <= 0 {
-				once.Do(func() { cmd.Process.Kill() })
+				once.Do(func() {
+					<-started
+					cmd.Process.Kill()
+				})
 			}
 			return false
 		})
 		p.must(cmd.Start())
+		close(started)
 		if err := cmd.Wait(); err == nil {
 			t.Logf("%d: it was quicker", n)
 		} else if said.Len() > 0 {
