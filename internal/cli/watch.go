@@ -230,7 +230,7 @@ func (t *watchTeller) ended(e *session.Ended) {
 	}
 	t.told, t.all = now, all
 	t.a.tell(fresh)
-	fixed := t.righted(e) + t.mended(e)
+	fixed := t.readable(e) + t.mended(e)
 	if e.Report != nil && (t.first || t.asked || t.a.verbose || len(fresh)+fixed+len(e.Products)+e.Report.Summary.Built > 0) {
 		t.line(e)
 	}
@@ -240,9 +240,9 @@ func (t *watchTeller) ended(e *session.Ended) {
 	t.first, t.asked = false, false
 }
 
-// righted reports files (kiln.toml, rules and scripts) whose errors were fixed, so that builds are possible
+// readable reports files (kiln.toml, rules and scripts) whose errors were fixed, so that builds are possible
 // again, and returns their number.
-func (t *watchTeller) righted(e *session.Ended) (files int) {
+func (t *watchTeller) readable(e *session.Ended) (files int) {
 	var wrong []string
 	if e.Err != nil {
 		for _, m := range diag.Messages(e.Err, codeOf(e.Err)) {

@@ -142,7 +142,7 @@ other
 	p.wantsFew("a.g") // in/y.txt is as it was once
 }
 
-// Patterns that mean nothing are told of in each build, until something comes that they mean.
+// A pattern that matches nothing is reported in each build, until something matches it.
 func TestByHandNothing(t *testing.T) {
 	p := newGathering(t, `
 -- kiln.toml --

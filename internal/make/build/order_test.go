@@ -71,8 +71,8 @@ func (p *fixture) ranges(file string, load []string) int {
 	return n
 }
 
-// TestOrder: what a file says is loaded first lies first, in that order; an edit of the file makes anew the parcels that have it and no
-// others; and without it the parcel is what it was.
+// TestOrder: resources are in the order of the file that lists what is loaded first. An edit of that file packs again only the parcels
+// that use it. Without the file, a parcel is as it was before.
 func TestOrder(t *testing.T) {
 	p := orderProject(t)
 	p.age()
