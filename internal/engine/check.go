@@ -121,7 +121,7 @@ func (b *build) hasHeld(n *node, t *Trace) {
 }
 
 // borrow takes the traces of the next twin that has some that may hold for n. If an earlier twin is not done, n waits
-// for it, because its run may produce such a trace. If that would close a cycle, it does not: see yield.
+// for it, because its run may produce such a trace, unless that waits for n.
 func (b *build) borrow(n *node) (more, wait bool) {
 	if b.opts.DryRun { // a dry run does not know the twins' results
 		return false, false
@@ -141,6 +141,9 @@ func (b *build) borrow(n *node) (more, wait bool) {
 		case m.phase == done && m.result.Trace != nil:
 			traces = []*Trace{m.result.Trace}
 		case m.phase != done && m.phase != parked && n.lent < at: // a parked node cannot run: see shared.go
+			if leads, _ := b.leads(m, n); leads {
+				continue // it needs n
+			}
 			n.wait(m)
 			n.borrows = true
 			b.borrowers++
@@ -172,16 +175,8 @@ func (b *build) borrow(n *node) (more, wait bool) {
 // for m alone. That is so if a task needs a task of another platform. Nobody needs a twin's trace, so that is no dependency cycle.
 func (b *build) yield(m, n *node) {
 	for b.borrowers > 0 {
-		b.walks++
-		var borrower *node
-		x := m
-		for ; x != nil && x != n && x.walk != b.walks; x = x.waitsFor() {
-			x.walk = b.walks
-			if borrower == nil && x.borrows {
-				borrower = x
-			}
-		}
-		if x != n || borrower == nil {
+		leads, borrower := b.leads(m, n)
+		if !leads || borrower == nil {
 			return
 		}
 		twin := borrower.waitsFor()
@@ -190,6 +185,21 @@ func (b *build) yield(m, n *node) {
 		borrower.lent++
 		b.check(borrower)
 	}
+}
+
+// leads reports whether m is n, or waits for it by way of others. borrower is the first of these, m included, that waits for a twin.
+func (b *build) leads(m, n *node) (yes bool, borrower *node) {
+	if !n.asked {
+		return m == n, nil // nothing waits for it
+	}
+	b.walks++
+	for ; m != nil && m != n && m.walk != b.walks; m = m.waitsFor() {
+		m.walk = b.walks
+		if borrower == nil && m.borrows {
+			borrower = m
+		}
+	}
+	return m == n, borrower
 }
 
 // compare continues with one trace. wait reports that another node must be done first.

@@ -17,7 +17,7 @@ import (
 type twin struct {
 	asks  bool       // for its platform, which is then in its product
 	fails bool       // if what it needs did not
-	needs [][]string // names, by platform; the same for all if it does not ask
+	needs [][]string // names, by platform; the same for all if it does not ask. "a@1" is always that of platform 1
 	file  string
 }
 
@@ -48,7 +48,12 @@ func (w *world) runTwin(r *engine.Run, x twin, name string, p int) (engine.Outpu
 		content += " " + text
 	}
 	for _, need := range x.needs[p] {
-		subject := fmt.Sprintf("%s@%d", need, p)
+		subject := need
+		if strings.Contains(need, "@") {
+			x.asks = true // what it saw is not what it would see on another platform
+		} else {
+			subject = fmt.Sprintf("%s@%d", need, p)
+		}
 		got, err := r.Need(subject)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -160,7 +165,11 @@ func TestRandomTwins(t *testing.T) {
 		names := []string{"a", "b", "c", "d", "e", "f"}[:2+rng.IntN(5)]
 		some := func() (needs []string) {
 			for range rng.IntN(3) {
-				needs = append(needs, names[rng.IntN(len(names))])
+				need := names[rng.IntN(len(names))]
+				if rng.IntN(6) == 0 {
+					need += fmt.Sprintf("@%d", rng.IntN(platforms))
+				}
+				needs = append(needs, need)
 			}
 			return needs
 		}

@@ -343,6 +343,9 @@ func (w *world) Translate(tr *engine.Trace, from, to *engine.Task) *engine.Trace
 	own.Observations = slices.Clone(tr.Observations)
 	for i := range own.Observations {
 		if o := &own.Observations[i]; o.Kind < engine.FirstLeaf {
+			if !strings.HasSuffix(o.Subject, was) {
+				return nil
+			}
 			o.Subject = strings.TrimSuffix(o.Subject, was) + now
 		}
 	}
