@@ -143,3 +143,25 @@ func BenchmarkSortedAssign(b *testing.B) {
 		}
 	}
 }
+
+// FuzzReadSorted: a text that is read by its order is as Format writes it, and has the same numbers.
+func FuzzReadSorted(f *testing.F) {
+	f.Add([]byte("a\t0\nb\t1\tp\t" + pin + "\n"))
+	f.Add([]byte("a\t0\na\t1\tp\na.b\t2\n"))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		data := append([]byte(header+"\n"), lines...)
+		s, ok := ReadSorted(data)
+		if !ok {
+			return
+		}
+		file, err := Parse(FileName, data, false)
+		if err != nil || string(file.Format()) != string(data) {
+			t.Fatalf("%v: %q", err, data)
+		}
+		for _, e := range file.Entries {
+			if id, ok := s.ID(e.Name); !ok || id != e.ID {
+				t.Fatalf("%v has the number %d, %t", e, id, ok)
+			}
+		}
+	})
+}
