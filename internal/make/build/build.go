@@ -77,7 +77,7 @@ func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error
 	return r, p.OwnFiles(err)
 }
 
-// build runs one build. lost reports that it could not read what another job had made.
+// build runs one build. lost reports that it could not read what a job had made.
 func (p *Project) build(ctx context.Context, req Request) (r *report.Report, lost bool, err error) {
 	s := p.newSession(req)
 	r, err = s.run(ctx)
@@ -93,7 +93,7 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, los
 			p.Resident.Spare = s.Scanned.Files // prev has its content now
 		}
 	}
-	return r, s.W != nil && s.W.Lost && r != nil && r.Passing, err
+	return r, r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost), err
 }
 
 func (s *session) run(ctx context.Context) (*report.Report, error) {

@@ -161,6 +161,31 @@ func TestSharedSecond(t *testing.T) {
 	}
 }
 
+// TestSharedPromiseBroken: an earlier result holds because its bytes are said to be in the cache, for a hidden product that is equal, but
+// they are not there any more: its job runs.
+func TestSharedPromiseBroken(t *testing.T) {
+	const request = "bytes say text one\ntext more\n"
+	first := newProject(t, "-- assets/a.s --\n"+request)
+	place := sharingFolder(t, first)
+	first.build()
+	second := newProject(t, "-- assets/d.s --\ntext one\n-- assets/e.s --\ntext e\n")
+	second.wants("d.s e.s")
+	second.write("assets/d.s", "text two\n")
+	second.wants("d.s")
+	second.remove(".kiln/cas")
+	second.place = place
+	second.write("assets/a.s", request)
+	if b := second.wants(""); b.FromCache == 0 {
+		t.Error("nothing came from the cache")
+	}
+	second.must(os.RemoveAll(place.Folder))
+	second.write("assets/d.s", "text one\n")
+	second.write("kiln.toml", "[project]\nname = \"another\"\n") // all jobs are looked at
+	if b := second.build(); !strings.Contains(b.ran, "d.s") {
+		t.Errorf("ran %q", b.ran)
+	}
+}
+
 func open(t *testing.T, place *sharing.Place) *folder.Folder {
 	f, err := folder.Open(place.Folder, 0, true)
 	if err != nil {

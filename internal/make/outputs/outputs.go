@@ -42,6 +42,7 @@ type Tree struct {
 
 	Messages diag.List          // about outputs that clash, or that could not be removed or written
 	Unplaced map[*job.Task]bool // tasks whose outputs could not be written
+	Lost     bool               // so because their content is lost: the jobs that make it run in the next build
 	clashed  map[*job.Task]bool // tasks that want the same output as another task
 	Known    map[string]bool    // files in the output tree that Kiln wrote
 }
@@ -358,6 +359,7 @@ func (s *Tree) placeAll(desired map[string]desiredOutput) {
 	for i, err := range errs {
 		if err != nil {
 			s.Unplaced[missing[i].t] = true
+			s.Lost = s.Lost || cas.Lost(err)
 			s.Messages = append(s.Messages, s.outputError(missing[i].product.File, "written", err))
 		}
 	}
