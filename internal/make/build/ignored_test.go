@@ -174,4 +174,10 @@ read c.txt
 	held(1, "")
 	p.write("assets/h.txt", "two")
 	held(0, "")
+	p.write("assets/f.s", "take h.txt")
+	held(0, "f.s f.s#h.txt")
+	p.write("assets/h.txt", "three")
+	held(2, "h.txt")
+	p.remove("assets/f.s") // with its part
+	held(1, "")
 }

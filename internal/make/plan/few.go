@@ -42,6 +42,11 @@ func (s *Few) Find() bool {
 	for _, n := range s.goneJobs {
 		s.Scope.Left[n] = true
 	}
+	for i := range s.Past {
+		if x := &s.Past[i]; !x.Gone && s.Gone[x.Of.ID] == x.Of {
+			s.Scope.Left[x.Number] = true
+		}
+	}
 	return true
 }
 

@@ -21,7 +21,7 @@ import (
 type Scope struct {
 	Tasks     *state.Tasks          // in the build before
 	Concerned map[*asset.Asset]bool // assets with tasks that may change, be added or be removed: all their tasks are checked
-	Left      map[int]bool          // by number: jobs that the project has no more
+	Left      map[int]bool          // by number: jobs that the project has no more, and their parts
 	Unasked   map[*job.Task]bool    // parts of theirs that no task asks for any more, even if their last good products are kept
 }
 
