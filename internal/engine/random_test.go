@@ -11,7 +11,6 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
@@ -37,7 +36,7 @@ func TestRandomGraphs(t *testing.T) {
 	if !thorough.Enabled() {
 		builds /= 10
 	}
-	first := uint64(time.Now().UnixNano())
+	first := thorough.Seed(t)
 	for i := 0; i < builds/buildsPerGraph && !t.Failed(); i++ {
 		newGraph(t, first+uint64(i)).live()
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
@@ -121,7 +120,7 @@ func TestRandomGraphsShared(t *testing.T) {
 	if !thorough.Enabled() {
 		graphs = 25
 	}
-	first := uint64(time.Now().UnixNano())
+	first := thorough.Seed(t)
 	if *flagSeed != 0 {
 		first, graphs = *flagSeed, 1
 	}

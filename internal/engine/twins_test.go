@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
@@ -156,8 +157,7 @@ func TestOldOutlines(t *testing.T) {
 // TestRandomTwins: any graph of tasks on several platforms, rings included, comes to the same whether runs
 // are shared or not, asked for in any order, by any number of workers, over edits; and no build hangs.
 func TestRandomTwins(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := thorough.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, seed))
 	shared := 0
 	for range 400 {

@@ -1,14 +1,20 @@
 // Package thorough decides how much tests do. `go test ./...` runs the short form of long tests; KILN_TESTS=all
-// requests the long form, as .ci/run does.
+// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something else.
 package thorough
 
 import (
+	"hash/fnv"
 	"os"
+	"sync"
 	"testing"
+	"time"
 )
 
-// Variable is the environment variable that requests the long form.
-const Variable = "KILN_TESTS"
+// The environment variables that request the long form, and another seed each time.
+const (
+	Variable     = "KILN_TESTS"
+	SeedVariable = "KILN_SEED"
+)
 
 // Enabled reports whether tests run in their long form.
 func Enabled() bool { return os.Getenv(Variable) == "all" }
@@ -27,4 +33,28 @@ func Of(less, all int) int {
 		return all
 	}
 	return less
+}
+
+var (
+	seedsMu sync.Mutex
+	seeds   = map[string]uint64{} // how many each test took
+)
+
+// Seed returns a seed for a random test, and logs it. The n-th of a test is the same in each process, so that one state of the code has one
+// verdict; with KILN_SEED=random it comes from the time.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	if os.Getenv(SeedVariable) == "random" {
+		s := uint64(time.Now().UnixNano())
+		t.Logf("-seed %d", s)
+		return s
+	}
+	h := fnv.New64a()
+	h.Write([]byte(t.Name()))
+	seedsMu.Lock()
+	defer seedsMu.Unlock()
+	s := h.Sum64()>>8 + seeds[t.Name()]<<32 // tests that take several seeds add small numbers
+	seeds[t.Name()]++
+	t.Logf("-seed %d", s)
+	return s
 }

@@ -29,8 +29,9 @@ func TestRandomEdits(t *testing.T) {
 		if !thorough.Enabled() {
 			n = 5
 		}
+		first := thorough.Seed(t)
 		for i := range n {
-			seeds = append(seeds, uint64(time.Now().UnixNano())<<8|i)
+			seeds = append(seeds, first+i)
 		}
 	}
 	for _, seed := range seeds {

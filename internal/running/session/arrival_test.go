@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
 var arrivals = flag.Duration("arrivals", 3*time.Second, "how long TestArrivals saves files")
@@ -21,8 +23,7 @@ var arrivals = flag.Duration("arrivals", 3*time.Second, "how long TestArrivals s
 // somebody disturbs them: kiln.toml and rules that are wrong for a moment, a source root that goes away, commands that others ask for. No
 // file is lost.
 func TestArrivals(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := thorough.Seed(t)
 	for name, disturbed := range map[string]bool{"alone": false, "disturbed": true} {
 		t.Run(name, func(t *testing.T) {
 			s := set(t, map[string]string{"assets/first.t": "x"})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -43,8 +44,7 @@ func TestMain(m *testing.M) {
 // TestSoak edits files at random, 20 times a second and now and then many at once, while a session follows in a process of its own that is
 // killed again and again. At the end the outputs are those of a clean build.
 func TestSoak(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := thorough.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 7))
 	s := set(t, nil)
 	edit(s, rng, 100)

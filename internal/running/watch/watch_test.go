@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
 // patience is how long something may take to be told. A machine may be busy; what is lost takes for ever.
@@ -255,8 +257,7 @@ func TestRootGone(t *testing.T) {
 // TestRandom does to a tree what nobody foresaw, and asks now and then whether all of it was told.
 func TestRandom(t *testing.T) {
 	ways(t, func(t *testing.T, start func(Options) *Watcher) {
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
+		seed := thorough.Seed(t)
 		rng := rand.New(rand.NewPCG(seed, 1))
 		root := t.TempDir()
 		f := follow(t, root, start(Options{Trees: []Tree{{Path: root}}}))

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/base/varint"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 )
@@ -513,8 +513,7 @@ func consistent(t *testing.T, tr *Traces, size int64) {
 
 // TestTracesAt adds, uses and forgets traces at random, and wants a log that is read key by key to tell the same as one that is read whole.
 func TestTracesAt(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := thorough.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	path := logPath(t)
 	heads := map[engine.Key]int64{}
