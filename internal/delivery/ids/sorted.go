@@ -122,6 +122,17 @@ func (s *Sorted) ID(n Name) (uint32, bool) {
 	return s.lines[i].id, true
 }
 
+// Of is the number of a resource whose asset may be called otherwise in the file: its UUID counts, as for the function Assign.
+func (s *Sorted) Of(n Name) (uint32, bool) {
+	if i, ok := s.find(n); ok {
+		if e := s.at(i); e.Identity() == n.Identity() {
+			return e.ID, true
+		}
+	}
+	n.Asset = s.AssetOf(n.Identity())
+	return s.ID(n)
+}
+
 // AssetOf is the id of the asset with a UUID, or "".
 func (s *Sorted) AssetOf(uuid string) string { return s.assets()[uuid] }
 

@@ -137,19 +137,17 @@ func (s *session) ship(ctx context.Context) bool {
 			s.wrote[file] = true
 		},
 	}
-	if s.few != nil {
-		if !ship.Wanted(s.P.Project) {
-			return true
-		}
+	if s.few != nil && ship.Wanted(s.P.Project) {
 		var ok bool
-		s.shipment, ok = with.Changed(ctx)
-		return ok || s.no("what changed concerns parcels, numbers or constants as a whole")
-	}
-	if (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
+		if s.shipment, ok = with.Changed(ctx); !ok {
+			return s.no("what changed concerns parcels, numbers or constants as a whole")
+		}
+	} else if s.few == nil && (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
 		s.shipment = with.All(ctx)
 		s.stopped = s.shipment.Stopped
 		s.notes = append(s.notes, s.shipment.Notes...)
 	}
+	with.Renumber(&s.shipment)
 	return true
 }
 

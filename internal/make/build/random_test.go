@@ -17,6 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
@@ -140,7 +141,11 @@ func (r *random) script() string {
 	var b strings.Builder
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(32) {
+		switch r.rng.IntN(35) {
+		case 32, 33:
+			fmt.Fprintf(&b, "number %s\n", pick(r, "", "x", "y"))
+		case 34:
+			fmt.Fprintf(&b, "part %s 1\nnumber %[1]s\n", pick(r, "x", "y"))
 		case 29:
 			fmt.Fprintf(&b, "assets %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*", "a.*", "pinned"))
 		case 30, 31:
@@ -207,9 +212,11 @@ func (r *random) program() string {
 
 // shadow writes a line of what the script's other processor does.
 func (r *random) shadow() string {
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(9) {
 	case 0:
 		return "read " + r.name()
+	case 8:
+		return "number " + pick(r, "", "x", "z", "shadow")
 	case 1:
 		return "list " + r.name()
 	case 2, 3:
@@ -229,6 +236,9 @@ func (r *random) content(name string) string {
 		return pick(r, old...)
 	}
 	c := fmt.Sprintf("content %d", r.rng.IntN(4))
+	if r.rng.IntN(10) == 0 {
+		c = "number " + pick(r, "", "x")
+	}
 	if strings.HasSuffix(name, ".s") {
 		c = r.script()
 	}
@@ -442,6 +452,34 @@ func (r *random) outputDir() string {
 	return "build"
 }
 
+// numbers does something to kiln.ids, as a user does by hand or by a merge.
+func (r *random) numbers() {
+	lines := strings.SplitAfter(strings.TrimSuffix(r.p.read(ids.FileName), "\n"), "\n")
+	if len(lines) < 3 {
+		return
+	}
+	i, k := 1+r.rng.IntN(len(lines)-1), 1+r.rng.IntN(len(lines)-1)
+	a, b := strings.Split(lines[i], "\t"), strings.Split(lines[k], "\t")
+	switch how := r.rng.IntN(4); {
+	case how == 0:
+		r.note("a line of kiln.ids lost: %q", lines[i])
+		lines[i] = ""
+	case how == 1 && len(a) > 1:
+		r.note("another number: %q", lines[i])
+		a[1] = fmt.Sprint(1000+r.rng.IntN(50), strings.TrimLeft(a[1], "0123456789"))
+		lines[i] = strings.Join(a, "\t")
+	case how == 2 && len(a) > 2 && len(b) > 2:
+		r.note("numbers exchanged: %q, %q", lines[i], lines[k])
+		a[1], b[1] = b[1], a[1]
+		lines[i], lines[k] = strings.Join(a, "\t"), strings.Join(b, "\t")
+	default:
+		r.note("kiln.ids lost")
+		r.p.remove(ids.FileName)
+		return
+	}
+	r.p.write(ids.FileName, strings.Join(lines, ""))
+}
+
 // output does something to the output tree.
 func (r *random) output() {
 	dir := r.outputDir()
@@ -645,6 +683,9 @@ func (r *random) step() {
 	}
 	if r.rng.IntN(8) == 0 {
 		r.meddle()
+	}
+	if r.rng.IntN(15) == 0 {
+		r.numbers()
 	}
 	r.accept()
 	if r.rng.IntN(4) == 0 {
