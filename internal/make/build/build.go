@@ -85,6 +85,8 @@ const (
 	otherIDs                      // jobs saw other resource ids than kiln.ids has at its end
 )
 
+const otherIDsBecause = "jobs asked for resource ids that have just been assigned"
+
 // build runs one build. due are the reasons for another one.
 func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due again, err error) {
 	s := p.newSession(req)

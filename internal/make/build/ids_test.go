@@ -10,7 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// numbered is a project whose jobs write the resource ids of their products. On pc, maybe.s has a product x if b.txt says so.
+// numbered is a project whose jobs write the resource ids of their products. On pc, maybe.s has a product x if b.txt says so, and on web
+// it writes the number of x.
 const numbered = `
 -- kiln.toml --
 [project]
@@ -29,7 +30,6 @@ number x
 number none
 -- assets/maybe.s --
 hook maybe
-number x
 -- assets/plain.s --
 text plain
 `
@@ -37,7 +37,8 @@ text plain
 // maybe are the hooks of numbered.
 func maybe(_ context.Context, name string, j processor.Job) error {
 	if j.Platform() != "pc" {
-		return nil
+		id, ok := j.ResourceID("x")
+		return j.Write(processor.Output{Name: "seen", Type: "text", Extension: ".txt"}, fmt.Appendln(nil, id, ok))
 	}
 	text, err := j.ReadFile("b.txt")
 	if err != nil || strings.TrimSpace(string(text)) != "yes" {
@@ -71,26 +72,29 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("%+v", b.Summary)
 	}
 	p.says("c.s", "1 true\n2 true\n0 false\n")
-	p.says("maybe.s", "0 false\n")
-	p.nothing()
+	seen := func(want string) {
+		if got := p.read("build/web/maybe.s.seen.txt"); got != want+"\n" {
+			t.Errorf("maybe.s says %q, not %q", got, want)
+		}
+		p.nothing()
+	}
+	seen("0 false")
 
 	// Another asset, in a build of few tasks.
 	p.write("assets/d.s", "number\n")
 	if b := p.build(); !strings.Contains(b.ran, "d.s") || strings.Contains(b.ran, "c.s") || b.Built != 1 {
 		t.Errorf("ran %q", b.ran)
 	}
-	p.says("d.s", "5 true\n")
+	p.says("d.s", "6 true\n")
 	p.nothing()
 
 	// A product that only pc makes gets a number. The job on web saw that it has none; nothing else that it read has changed.
 	p.write("assets/b.txt", "yes")
 	p.build()
-	p.says("maybe.s", "6 true\n")
-	p.nothing()
+	seen("7 true")
 	p.write("assets/b.txt", "no")
 	p.build()
-	p.says("maybe.s", "0 false\n")
-	p.nothing()
+	seen("0 false")
 
 	// The file is edited, merged, lost.
 	p.write("kiln.ids", strings.Replace(p.read("kiln.ids"), "c.s\t1\n", "c.s\t77\n", 1))
@@ -210,7 +214,7 @@ func TestNumbersKept(t *testing.T) {
 	if r := p.kept(pr, "assets/d.s"); r.Summary.Built != 1 {
 		t.Errorf("%+v", r.Summary)
 	}
-	p.says("d.s", "5 true\n")
+	p.says("d.s", "6 true\n")
 	p.must(pr.Read())
 	p.write("kiln.ids", strings.Replace(p.read("kiln.ids"), "c.s\t1\n", "c.s\t77\n", 1))
 	if r := p.kept(pr); r.Summary.Built != 1 {

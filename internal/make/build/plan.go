@@ -71,7 +71,7 @@ func (s *session) whyAll(t *source.Table) string {
 	case !s.SameRules():
 		return "kiln.toml, a processor or Kiln itself changed"
 	case s.req.again == otherIDs:
-		return "jobs asked for resource ids that have just been assigned"
+		return otherIDsBecause
 	case !s.resumable():
 		return "the build before left something to be done"
 	case !prev.Plain || len(s.messages) > 0:

@@ -44,6 +44,9 @@ func TestRandomCalm(t *testing.T) {
 // TestRandomIgnore is TestRandomCalm of a project in which much that jobs read is harmless.
 func TestRandomIgnore(t *testing.T) { t.Parallel(); randomly(t, true, []int{ignoring}) }
 
+// TestRandomNumbers is TestRandomCalm of projects with parcels, in which many jobs ask for resource ids and these change often.
+func TestRandomNumbers(t *testing.T) { t.Parallel(); randomly(t, true, numbering) }
+
 // edits is how many steps a random test does.
 func edits() int {
 	if !thorough.Enabled() {
@@ -58,6 +61,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
+			r.numbering = slices.Equal(projects, numbering)
 			r.project = pick(r, projects...)
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
@@ -84,11 +88,17 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		if strings.Contains(projectFiles[r.project], "parcels") {
 			enough = n / 16 // jobs that begin and cease to fail in them take all tasks
 		}
+		if r.numbering {
+			enough = n / 40 // and so do numbers that are changed by hand or that jobs asked for
+		}
 		if calm && r.p.shorts < enough {
 			t.Error("too few builds looked at few tasks")
 		}
 		if len(projects) == 1 && r.p.holding < n/16 {
 			t.Error("too few builds had something held by ignore")
+		}
+		if r.numbering && r.p.because[otherIDsBecause] < n/16 {
+			t.Error("too few builds assigned resource ids that jobs asked for")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -106,6 +116,8 @@ type random struct {
 	past    map[string][]string // contents that a file had
 	project int                 // which of the project files
 	calm    bool
+
+	numbering bool // much is about resource ids
 }
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
@@ -139,6 +151,9 @@ func (r *random) name() string {
 // script writes a few lines of what a script can do.
 func (r *random) script() string {
 	var b strings.Builder
+	if r.numbering && r.rng.IntN(2) == 0 {
+		fmt.Fprintf(&b, "number %s\n", pick(r, "", "x", "y"))
+	}
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
 		switch r.rng.IntN(35) {
@@ -377,6 +392,9 @@ var projectFiles = []string{
 		"[[rules]]\nmatch = \"**/*.s\"\nignore = [\"**/*.{txt,bin}\", \"sub/**\", \"!sub/b.*\"]\n" +
 		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nignore = [\"**\"]\n",
 }
+
+// numbering are those of them with parcels.
+var numbering = []int{7, 8, 13}
 
 // ignoring is the last of them.
 var ignoring = len(projectFiles) - 1
@@ -684,7 +702,7 @@ func (r *random) step() {
 	if r.rng.IntN(8) == 0 {
 		r.meddle()
 	}
-	if r.rng.IntN(15) == 0 {
+	if r.rng.IntN(15) == 0 || r.numbering && r.rng.IntN(5) == 0 {
 		r.numbers()
 	}
 	r.accept()
