@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
 	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
@@ -181,7 +183,12 @@ func TestSharedPromiseBroken(t *testing.T) {
 	second.must(os.RemoveAll(place.Folder))
 	second.write("assets/d.s", "text one\n")
 	second.write("kiln.toml", "[project]\nname = \"another\"\n") // all jobs are looked at
-	if b := second.build(); !strings.Contains(b.ran, "d.s") {
+	tell := func(_ *report.JobReport, l diag.List) {
+		for _, m := range l {
+			t.Errorf("told %v", m)
+		}
+	}
+	if b := second.buildWith(Request{Tell: tell}); !strings.Contains(b.ran, "d.s") {
 		t.Errorf("ran %q", b.ran)
 	}
 }
