@@ -408,6 +408,27 @@ func TestSharedSilentServer(t *testing.T) {
 	if b := p.build(); connections.Load() != before || !strings.Contains(b.warned, "it cannot be reached") {
 		t.Errorf("%d connections: %s", connections.Load()-before, b.warned)
 	}
+
+	p.place = &sharing.Place{Remote: address} // as in another process
+	p.write("assets/b.txt", "edited again")
+	if b := p.build(); !strings.Contains(b.warned, "no connection within 0.5 s") {
+		t.Error(b.warned)
+	}
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	p.place = &sharing.Place{Remote: server.Address} // one that answers
+	p.write("assets/b.txt", "edited once more")
+	if b := p.build(); b.warned != "" {
+		t.Error(b.warned)
+	}
+	p.place = &sharing.Place{Remote: address}
+	p.write("assets/b.txt", "edited at last")
+	if b := p.build(); !strings.Contains(b.warned, "no connection within 3 s") {
+		t.Error(b.warned)
+	}
 }
 
 // TestSharedSlowServer: a server whose answers take longer than they save is not asked for the rest of the build.

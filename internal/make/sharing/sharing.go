@@ -492,6 +492,7 @@ func (s *Sharing) Close() {
 	s.Settle()
 	s.open.Do(func() { s.failed = context.Canceled })
 	if s.caches != nil {
+		s.place.noteHidden(s.caches)
 		s.caches.Close() // what it cannot delete, the next one will
 	}
 }
