@@ -25,7 +25,7 @@ type build struct {
 	order     []*node             // as they were met
 	swept     int                 // of order, those that the sweep met: in the same order each time
 	queued    int                 // nodes that were put into the queue so far
-	walks     int                 // looks for a ring so far
+	walks     int                 // looks for a cycle so far
 	borrowers int                 // how many nodes wait for a twin
 	queue     queue               // of nodes that run here
 	movable   queue               // of nodes that may run on another machine, or here
@@ -52,10 +52,10 @@ type build struct {
 
 // waiting is a run that is suspended.
 type waiting struct {
-	n    *node
-	left int      // number of nodes it waits for; 0 once it is woken
-	ring []string // the cycle that it is in
-	wake chan struct{}
+	n     *node
+	left  int      // number of nodes it waits for; 0 once it is woken
+	cycle []string // the cycle that it is in
+	wake  chan struct{}
 }
 
 // Build brings tasks up to date. It returns the result of each of them and of all tasks that they needed, in a
@@ -211,7 +211,7 @@ func (b *build) resume(n *node) {
 	// is done.
 	for _, w := range resumes {
 		if w.left > 0 && r != nil && r.Trace != nil && inRing(r.Trace, w.n.task) {
-			b.wake(w, r.Trace.Ring)
+			b.wake(w, r.Trace.Cycle)
 		}
 	}
 	for _, c := range checks {
@@ -225,8 +225,8 @@ func (b *build) resume(n *node) {
 		if w.left == 0 {
 			continue
 		}
-		if ring := b.ring(w.n); w.left == 1 || ring != nil {
-			b.wake(w, ring)
+		if cycle := b.cycleOf(w.n); w.left == 1 || cycle != nil {
+			b.wake(w, cycle)
 		} else {
 			w.left--
 		}
@@ -234,8 +234,8 @@ func (b *build) resume(n *node) {
 }
 
 // wake lets a run continue as soon as there is a slot.
-func (b *build) wake(w *waiting, ring []string) {
-	w.left, w.ring = 0, ring
+func (b *build) wake(w *waiting, cycle []string) {
+	w.left, w.cycle = 0, cycle
 	w.n.waitNoMore()
 	b.resumes = append(b.resumes, w)
 }
@@ -532,7 +532,7 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 	case r.stopped || b.ctx.Err() != nil && err != nil:
 		res.State = Stopped
 	case r.cycle != nil:
-		t.Outcome, t.Ring = Cyclic, r.cycle.Ring
+		t.Outcome, t.Cycle = Cyclic, r.cycle.Cycle
 	case err == nil && !torn:
 		t.Outcome, t.Products, t.Shareable = Succeeded, out.Products, out.Shareable
 	case errors.As(err, &need):
@@ -590,7 +590,7 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 			b.advance(m, r.node)
 		}
 	}
-	ring := b.suspend(r.node, answers)
+	cycle := b.suspend(r.node, answers)
 	for i := range answers {
 		a := &answers[i]
 		switch {
@@ -599,10 +599,10 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 		case a.node.phase == done && a.node.result.Trace != nil:
 			a.result = a.node.result
 			if inRing(a.result.Trace, r.node.task) {
-				return answers[:i+1], a.result.Trace.Ring, nil
+				return answers[:i+1], a.result.Trace.Cycle, nil
 			}
-		case ring != nil:
-			return answers[:i+1], ring, nil
+		case cycle != nil:
+			return answers[:i+1], cycle, nil
 		default:
 			r.stopped = true
 			return nil, nil, context.Canceled
@@ -613,7 +613,7 @@ func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
 
 // suspend waits until all nodes are done, or the build is over, or n is found to be in a cycle. b.mu is held, but
 // released while it waits.
-func (b *build) suspend(n *node, answers []answer) (ring []string) {
+func (b *build) suspend(n *node, answers []answer) (cycle []string) {
 	var open []*node
 	var on []*Task
 	for _, a := range answers {
@@ -622,16 +622,16 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 		case a.node.phase != done:
 			open, on = append(open, a.node), append(on, a.node.task)
 		case a.node.result.Trace != nil && inRing(a.node.result.Trace, n.task):
-			return a.node.result.Trace.Ring
+			return a.node.result.Trace.Cycle
 		}
 	}
 	if len(open) == 0 || b.stopped {
 		return nil
 	}
 	n.wait(open...)
-	if ring := b.ring(n); ring != nil {
+	if cycle := b.cycleOf(n); cycle != nil {
 		n.waitNoMore()
-		return ring
+		return cycle
 	}
 	w := &waiting{n: n, left: len(open), wake: make(chan struct{})}
 	for _, m := range open {
@@ -649,5 +649,5 @@ func (b *build) suspend(n *node, answers []answer) (ring []string) {
 	b.world.Suspended(n.task, on, false)
 	b.mu.Lock()
 	n.waited += time.Since(began)
-	return w.ring
+	return w.cycle
 }

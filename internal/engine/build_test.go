@@ -89,13 +89,13 @@ func permutations(names []string) [][]string {
 	return all
 }
 
-// TestRings wants the same ring whoever is asked first, kept like any other outcome, and gone
+// TestCycles wants the same cycle whoever is asked first, kept like any other outcome, and gone
 // when one edge of it is.
-func TestRings(t *testing.T) {
+func TestCycles(t *testing.T) {
 	tests := []struct {
 		name  string
 		needs map[string][]string // one group
-		want  map[string]string   // ring, or root after "!"
+		want  map[string]string   // cycle, or root after "!"
 	}{
 		{"one", map[string][]string{"a": {"a"}}, map[string]string{"a": "a"}},
 		{"two", map[string][]string{"a": {"b"}, "b": {"a"}}, map[string]string{"a": "a b", "b": "a b"}},
@@ -140,12 +140,12 @@ func testRing(t *testing.T, workers int, first, all []string, needs map[string][
 	look := func(when string, rs map[string]*engine.Result) {
 		t.Helper()
 		for n, r := range rs {
-			ring := strings.Join(r.Trace.Ring, " ")
+			cycle := strings.Join(r.Trace.Cycle, " ")
 			if r.Trace.Outcome == engine.NeedsFailed || r.Trace.Outcome == engine.Failed {
-				ring = "!" + r.Trace.Root
+				cycle = "!" + r.Trace.Root
 			}
-			if ring != want[n] {
-				t.Errorf("%s, %s first: %s is in %q, want %q", when, first, n, ring, want[n])
+			if cycle != want[n] {
+				t.Errorf("%s, %s first: %s is in %q, want %q", when, first, n, cycle, want[n])
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func testRing(t *testing.T, workers int, first, all []string, needs map[string][
 		wantRan(t, w)
 	}
 	for n := range needs {
-		w.files[n] = "" // breaks all rings through n
+		w.files[n] = "" // breaks all cycles through n
 		rs := must(t, w, s, o, w.names(all...))
 		if rs[n].Trace.Outcome != engine.Succeeded {
 			t.Errorf("%s needs nothing any more, but: %+v", n, rs[n].Trace)
@@ -169,8 +169,8 @@ func testRing(t *testing.T, workers int, first, all []string, needs map[string][
 	}
 }
 
-// A ring is a fault of who is in it, even if it would go on after a failure; who is outside may go on.
-func TestRingsCannotBeSwallowed(t *testing.T) {
+// A cycle is a fault of who is in it, even if it would go on after a failure; who is outside may go on.
+func TestCyclesCannotBeSwallowed(t *testing.T) {
 	atWorkers(t, func(t *testing.T, workers int) {
 		w := newWorld()
 		swallow := func(name string, needs ...string) {
@@ -192,7 +192,7 @@ func TestRingsCannotBeSwallowed(t *testing.T) {
 				t.Errorf("outcomes %s with %s", got, first)
 			}
 			if n := len(rs["a"].Trace.Observations); n != 1 {
-				t.Errorf("a recorded %d observations, want just the ring", n)
+				t.Errorf("a recorded %d observations, want just the cycle", n)
 			}
 		}
 	})
@@ -251,8 +251,8 @@ func TestAllOfAGroupIsObserved(t *testing.T) {
 	w.files["f"] = "now other needs a"
 	rs = must(t, w, s, engine.Options{Workers: 1}, w.all())
 	for _, n := range []string{"a", "other"} {
-		if got := rs[n].Trace.Ring; !slices.Equal(got, []string{"a", "other"}) {
-			t.Errorf("%s: ring %q", n, got)
+		if got := rs[n].Trace.Cycle; !slices.Equal(got, []string{"a", "other"}) {
+			t.Errorf("%s: cycle %q", n, got)
 		}
 	}
 }

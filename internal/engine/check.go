@@ -258,9 +258,9 @@ func (b *build) valueOf(n *node, o *Observation, task *Task) (digest.Hash, bool)
 		if m.phase == unvisited {
 			b.check(m) // if it needs n, this finds the cycle, because n waits already
 			b.yield(m, n)
-		} else if ring := b.ring(n); ring != nil {
+		} else if cycle := b.cycleOf(n); cycle != nil {
 			n.waitNoMore()
-			return ringValue(ring), true
+			return cycleValue(cycle), true
 		}
 		if m.phase == parked {
 			n.waitNoMore()
@@ -281,7 +281,7 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 	case r.Trace == nil:
 		return stoppedValue
 	case inRing(r.Trace, who):
-		return ringValue(r.Trace.Ring)
+		return cycleValue(r.Trace.Cycle)
 	case r.Trace.Outcome != Succeeded:
 		return failedValue(rootOf(r))
 	case o.Kind == Outline:
@@ -297,7 +297,7 @@ func observed(who *Task, r *Result, o *Observation) digest.Hash {
 
 // inRing reports whether a trace records a cycle that contains the task.
 func inRing(t *Trace, who *Task) bool {
-	return t.Outcome == Cyclic && slices.Contains(t.Ring, who.Name)
+	return t.Outcome == Cyclic && slices.Contains(t.Cycle, who.Name)
 }
 
 // stoppedValue stands for products that are missing because the build is over.
@@ -326,8 +326,8 @@ func rootOf(r *Result) string {
 	return r.Task.Name
 }
 
-func ringValue(ring []string) digest.Hash {
-	return digest.Build("cycle").Str("ring", strings.Join(ring, "\x00")).Sum()
+func cycleValue(cycle []string) digest.Hash {
+	return digest.Build("cycle").Str("ring", strings.Join(cycle, "\x00")).Sum()
 }
 
 // outlineOf is the value of Outline. The folder of the task's files is left out.
@@ -387,13 +387,13 @@ func (n *node) waitsFor() *node {
 	return nil
 }
 
-// ring returns the names of the dependency cycle that n is in because of what it waits for, beginning with the
+// cycleOf returns the names of the dependency cycle that n is in because of what it waits for, beginning with the
 // smallest, or nil.
 //
 // A node waits for the first of its nodes that is not done. If following these pointers leads back to n, none of the
 // nodes on the way can ever be done. So a cycle is permanent, whatever else is running, and cycles depend on what tasks
 // ask for, not on the order in which they started.
-func (b *build) ring(n *node) []string {
+func (b *build) cycleOf(n *node) []string {
 	if !n.asked {
 		return nil
 	}

@@ -14,8 +14,8 @@
 //     it up to date during the check is never wasted work.
 //   - A task is done once in a build, however many ask for it.
 //   - Who waits for whom is kept in node.waits, for checks and runs alike. Whenever a node begins to wait for another
-//     one, it is looked at whether that closes a ring; so no build ever hangs on a cycle. Which rings there are depends on
-//     what the tasks ask for, not on who was first: see build.ring.
+//     one, the build checks whether that closes a cycle; so no build ever hangs on a cycle. Which cycles there are depends on
+//     what the tasks ask for, not on who was first: see build.cycleOf.
 //   - A run that was refused an answer because the build is over leaves no trace, whatever it made of that.
 //
 // Lock order: build.mu, then whatever World locks inside; Run.mu is never held while build.mu is taken.
@@ -61,7 +61,7 @@ const (
 	Succeeded   Outcome = 1 // its products are in the trace
 	Failed      Outcome = 2 // because of itself
 	NeedsFailed Outcome = 3 // something it needs failed; Trace.Root is the name of the task that failed first
-	Cyclic      Outcome = 4 // it needs itself; Trace.Ring has the names of the cycle
+	Cyclic      Outcome = 4 // it needs itself; Trace.Cycle has the names of the cycle
 )
 
 // Reference says that at run time a product needs another one.
@@ -92,7 +92,7 @@ type Trace struct {
 	Products     []Product
 	Messages     []byte   // messages of the run for users, opaque here
 	Root         string   // NeedsFailed: the name of the task that failed first
-	Ring         []string // Cyclic: the names of the cycle, beginning with the smallest
+	Cycle        []string // Cyclic: the names of the cycle, beginning with the smallest
 	Why          *Reason  // why it ran; never nil in a stored trace
 	Seconds      float64  // duration of the run without waits for other tasks
 	Memory       int64    // peak, bytes; 0 if not measured

@@ -205,14 +205,14 @@ type truth struct {
 	outcome  engine.Outcome
 	products []engine.Product
 	root     string
-	ring     []string
+	cycle    []string
 	passing  bool
 	asked    [][]string // groups, in order
 }
 
 // model builds everything from nothing, naively: it tries each task again and again from its start until all that it
-// needs is there. Tasks that then wait for ever are in rings or behind one: each waits for the first
-// of the group it asked for that is not done, and rings are what following that leads back to.
+// needs is there. Tasks that then wait for ever are in cycles or behind one: each waits for the first
+// of the group it asked for that is not done, and cycles are what following that leads back to.
 type model struct {
 	w        *world
 	versions map[string]int
@@ -228,7 +228,7 @@ func rebuild(w *world, versions map[string]int, wanted []*engine.Task) *model {
 	}
 	for len(m.waits) > 0 {
 		if !m.round() {
-			m.rings()
+			m.cycles()
 		}
 	}
 	return m
@@ -250,24 +250,24 @@ func (m *model) round() (progress bool) {
 	return progress
 }
 
-func (m *model) rings() {
+func (m *model) cycles() {
 	found := map[string][]string{}
 	for name := range m.waits {
-		ring := []string{name}
+		cycle := []string{name}
 		for at := m.waits[name]; at != name; at = m.waits[at] {
-			if slices.Contains(ring, at) {
-				ring = nil // name is behind a ring
+			if slices.Contains(cycle, at) {
+				cycle = nil // name is behind a cycle
 				break
 			}
-			ring = append(ring, at)
+			cycle = append(cycle, at)
 		}
-		if ring != nil {
-			found[name] = ring
+		if cycle != nil {
+			found[name] = cycle
 		}
 	}
 	in := map[string]*truth{}
-	for name, ring := range found {
-		in[name] = &truth{outcome: engine.Cyclic, ring: fromSmallest(ring), asked: m.askedSoFar(name)}
+	for name, cycle := range found {
+		in[name] = &truth{outcome: engine.Cyclic, cycle: fromSmallest(cycle), asked: m.askedSoFar(name)}
 	}
 	for name, t := range in {
 		m.done[name] = t
@@ -278,9 +278,9 @@ func (m *model) rings() {
 	}
 }
 
-func fromSmallest(ring []string) []string {
-	at := slices.Index(ring, slices.Min(ring))
-	return append(slices.Clone(ring[at:]), ring[:at]...)
+func fromSmallest(cycle []string) []string {
+	at := slices.Index(cycle, slices.Min(cycle))
+	return append(slices.Clone(cycle[at:]), cycle[:at]...)
 }
 
 type blocked struct{ on string }
@@ -439,8 +439,8 @@ func (l *least) value(who string, o engine.Observation) digest.Hash {
 	}
 	d := l.done[o.Subject]
 	switch {
-	case d.outcome == engine.Cyclic && slices.Contains(d.ring, who):
-		return digest.Build("cycle").Str("ring", strings.Join(d.ring, "\x00")).Sum()
+	case d.outcome == engine.Cyclic && slices.Contains(d.cycle, who):
+		return digest.Build("cycle").Str("ring", strings.Join(d.cycle, "\x00")).Sum()
 	case d.outcome == engine.NeedsFailed:
 		return failed(d.root)
 	case d.outcome != engine.Succeeded:

@@ -131,7 +131,7 @@ func (g *graph) editLeaf(f string) { g.write(f, pick(g.rnd, "y", "n")+fmt.Sprint
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// program makes up what an asset does. Most needs point at later assets, so that not everything is in a ring.
+// program makes up what an asset does. Most needs point at later assets, so that not everything is in a cycle.
 func (g *graph) program() string {
 	var lines []string
 	for range 1 + g.rnd.IntN(5) {
@@ -442,9 +442,9 @@ func (g *graph) compare(l *least, rs map[string]*engine.Result, whole bool) {
 
 func (g *graph) compareResult(name string, r *engine.Result, want *truth) {
 	tr := r.Trace
-	if tr.Outcome != want.outcome || tr.Root != want.root || !slices.Equal(tr.Ring, want.ring) {
-		g.errorf("%s (state %d): outcome %d, root %q, ring %q; want %d, %q, %q",
-			name, r.State, tr.Outcome, tr.Root, tr.Ring, want.outcome, want.root, want.ring)
+	if tr.Outcome != want.outcome || tr.Root != want.root || !slices.Equal(tr.Cycle, want.cycle) {
+		g.errorf("%s (state %d): outcome %d, root %q, cycle %q; want %d, %q, %q",
+			name, r.State, tr.Outcome, tr.Root, tr.Cycle, want.outcome, want.root, want.cycle)
 	}
 	same := slices.EqualFunc(tr.Products, want.products, func(a, b engine.Product) bool {
 		return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && a.File == b.File && a.Hash == b.Hash && a.Size == b.Size

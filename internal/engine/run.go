@@ -29,11 +29,11 @@ func (n *NeedError) Error() string {
 	return fmt.Sprintf("needs %s, which failed", n.Name)
 }
 
-// CycleError reports that a task needs itself. Ring begins with the smallest name.
-type CycleError struct{ Ring []string }
+// CycleError reports that a task needs itself. Cycle begins with the smallest name.
+type CycleError struct{ Cycle []string }
 
 func (c *CycleError) Error() string {
-	return "cycle: " + strings.Join(append(c.Ring[:len(c.Ring):len(c.Ring)], c.Ring[0]), " -> ")
+	return "cycle: " + strings.Join(append(c.Cycle[:len(c.Cycle):len(c.Cycle)], c.Cycle[0]), " -> ")
 }
 
 // Run is one run of a task. It records what the task looks at. Its methods may be called from several goroutines.
@@ -210,7 +210,7 @@ func (r *Run) Need(subjects ...string) ([][]Product, error) {
 	if err := r.refused(); err != nil {
 		return nil, err
 	}
-	answers, ring, err := r.b.await(r, subjects)
+	answers, cycle, err := r.b.await(r, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +220,8 @@ func (r *Run) Need(subjects ...string) ([][]Product, error) {
 		o := Observation{Kind: Outline, Subject: subjects[i], Joined: i > 0}
 		var err error
 		switch {
-		case ring != nil && i == len(answers)-1:
-			o.Value = ringValue(ring)
+		case cycle != nil && i == len(answers)-1:
+			o.Value = cycleValue(cycle)
 		case a.node == nil:
 			err = fmt.Errorf("%s: %w", subjects[i], fs.ErrNotExist)
 		default:
@@ -236,8 +236,8 @@ func (r *Run) Need(subjects ...string) ([][]Product, error) {
 			first = err
 		}
 	}
-	if ring != nil {
-		return nil, r.cyclic(ring)
+	if cycle != nil {
+		return nil, r.cyclic(cycle)
 	}
 	if first != nil {
 		return nil, first
@@ -250,10 +250,10 @@ func (r *Run) Use(subject string, p Product) {
 	r.record(Observation{Kind: Content, Subject: subject, SubID: p.SubID, Value: p.content()})
 }
 
-func (r *Run) cyclic(ring []string) error {
+func (r *Run) cyclic(cycle []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cycle = &CycleError{ring}
+	r.cycle = &CycleError{cycle}
 	return r.cycle
 }
 

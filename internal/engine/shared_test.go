@@ -94,7 +94,7 @@ func (p *pool) Ran(t *engine.Task, tr *engine.Trace) {
 		p.blobs[product.Hash], _ = p.w.content(product.Hash)
 	}
 	p.results[resultName(t, tr.Observations)] = &engine.Trace{
-		Outcome: tr.Outcome, Products: tr.Products, Messages: tr.Messages, Root: tr.Root, Ring: tr.Ring, Seconds: tr.Seconds,
+		Outcome: tr.Outcome, Products: tr.Products, Messages: tr.Messages, Root: tr.Root, Cycle: tr.Cycle, Seconds: tr.Seconds,
 	}
 	bare, seen := slices.Clone(tr.Observations), make([]uint32, len(tr.Observations))
 	for i := range bare {

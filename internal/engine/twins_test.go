@@ -86,7 +86,7 @@ func (w *world) comesTo(t *testing.T, s *store, o engine.Options, tasks []*engin
 		if r.Trace == nil {
 			t.Fatalf("%s was not done", r.Task.Name)
 		}
-		text := fmt.Sprint(r.Trace.Outcome, r.Trace.Root, r.Trace.Ring)
+		text := fmt.Sprint(r.Trace.Outcome, r.Trace.Root, r.Trace.Cycle)
 		for _, p := range r.Trace.Products {
 			content, _ := w.content(p.Hash)
 			text += " " + p.File + ": " + content
@@ -154,7 +154,7 @@ func TestOldOutlines(t *testing.T) {
 	}
 }
 
-// TestRandomTwins: any graph of tasks on several platforms, rings included, comes to the same whether runs
+// TestRandomTwins: any graph of tasks on several platforms, cycles included, comes to the same whether runs
 // are shared or not, asked for in any order, by any number of workers, over edits; and no build hangs.
 func TestRandomTwins(t *testing.T) {
 	seed := thorough.Seed(t)

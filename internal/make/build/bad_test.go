@@ -150,7 +150,7 @@ use ring2.s
 			for _, tr := range traces.Traces(k) {
 				got.Traces[k] = engine.Trace{
 					Fingerprint: tr.Fingerprint, Outcome: tr.Outcome, Observations: tr.Observations, Products: tr.Products,
-					Messages: tr.Messages, Root: tr.Root, Ring: tr.Ring,
+					Messages: tr.Messages, Root: tr.Root, Cycle: tr.Cycle,
 				}
 			}
 		}

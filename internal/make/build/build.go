@@ -273,7 +273,9 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	}
 	r := s.report()
 	r.Outcomes = outcomes
-	s.tell(slices.Concat(s.notes, s.said()))
+	if !s.tree.Lost || s.req.again { // else, what is lost is made, and is no failure
+		s.tell(slices.Concat(s.notes, s.said()))
+	}
 	if ok, err := s.save(r); !ok || err != nil {
 		return nil, err
 	}

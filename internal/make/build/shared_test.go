@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
 	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
@@ -181,7 +183,12 @@ func TestSharedPromiseBroken(t *testing.T) {
 	second.must(os.RemoveAll(place.Folder))
 	second.write("assets/d.s", "text one\n")
 	second.write("kiln.toml", "[project]\nname = \"another\"\n") // all jobs are looked at
-	if b := second.build(); !strings.Contains(b.ran, "d.s") {
+	tell := func(_ *report.JobReport, l diag.List) {
+		for _, m := range l {
+			t.Errorf("told %v", m)
+		}
+	}
+	if b := second.buildWith(Request{Tell: tell}); !strings.Contains(b.ran, "d.s") {
 		t.Errorf("ran %q", b.ran)
 	}
 }
@@ -400,6 +407,27 @@ func TestSharedSilentServer(t *testing.T) {
 	p.write("assets/b.txt", "edited")
 	if b := p.build(); connections.Load() != before || !strings.Contains(b.warned, "it cannot be reached") {
 		t.Errorf("%d connections: %s", connections.Load()-before, b.warned)
+	}
+
+	p.place = &sharing.Place{Remote: address} // as in another process
+	p.write("assets/b.txt", "edited again")
+	if b := p.build(); !strings.Contains(b.warned, "no connection within 0.5 s") {
+		t.Error(b.warned)
+	}
+	server, err := reapitest.Start("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	p.place = &sharing.Place{Remote: server.Address} // one that answers
+	p.write("assets/b.txt", "edited once more")
+	if b := p.build(); b.warned != "" {
+		t.Error(b.warned)
+	}
+	p.place = &sharing.Place{Remote: address}
+	p.write("assets/b.txt", "edited at last")
+	if b := p.build(); !strings.Contains(b.warned, "no connection within 3 s") {
+		t.Error(b.warned)
 	}
 }
 

@@ -62,7 +62,7 @@ func (j *Job) messages(err error) diag.List {
 	here := diag.Pos{File: j.display(j.t.Asset.Path)}
 	switch {
 	case errors.As(err, &cycle):
-		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Ring)).
+		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Cycle)).
 			WithHint("remove one of these dependencies")}
 	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
 		return nil // a part of the same job has reported the reason

@@ -42,7 +42,7 @@ func (s *Source) Ordered() []JobReport {
 		j.Place = &Place{Depth: u.depth, Cycle: u.cycle}
 		slices.SortFunc(u.after, func(a, b *unit) int { return cmp.Compare(a.at, b.at) })
 		for _, other := range u.after {
-			if other.ring != u.ring {
+			if other.group != u.group {
 				j.Place.After = append(j.Place.After, other.job)
 			}
 		}
@@ -57,9 +57,9 @@ type order struct {
 	units map[job.ID]*unit
 	all   []*unit
 
-	met   int     // units that place has met
-	stack []*unit // that are not in a ring of their own yet
-	rings int
+	met    int     // units that place has met
+	stack  []*unit // that are not in a group of their own yet
+	groups int
 }
 
 // unit is a job that would run, as a whole or in part.
@@ -70,7 +70,7 @@ type unit struct {
 
 	depth, at   int
 	number, low int // of the search for cycles: when it was met, and the first that it leads to; 0: not met
-	ring        int // the units that it needs and that need it have the same; 0: not known yet
+	group       int // the units that it needs and that need it have the same; 0: not known yet
 	cycle       bool
 }
 
@@ -180,23 +180,23 @@ func (o *order) place(u *unit) {
 	o.stack = append(o.stack, u)
 	for _, other := range u.after {
 		o.place(other)
-		if other.ring == 0 {
+		if other.group == 0 {
 			u.low = min(u.low, other.low)
 		}
 	}
 	if u.low < u.number {
 		return
 	}
-	o.rings++
+	o.groups++
 	at := slices.Index(o.stack, u)
 	members := o.stack[at:]
 	o.stack = o.stack[:at]
 	for _, m := range members {
-		m.ring, m.cycle = o.rings, len(members) > 1
+		m.group, m.cycle = o.groups, len(members) > 1
 	}
 	for _, m := range members {
 		for _, other := range m.after {
-			if other.ring != u.ring {
+			if other.group != u.group {
 				u.depth = max(u.depth, other.depth+1)
 			}
 		}

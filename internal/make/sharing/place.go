@@ -3,6 +3,7 @@ package sharing
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -31,6 +32,14 @@ type Place struct {
 
 	healthMu sync.Mutex
 	health   map[string]*share.Health // of reading from and writing to each cache, over the builds of a process
+	late     string                   // file that exists if the server could not be connected to lately; "": it is not recorded
+}
+
+// Remember has a file record, over processes, that the server could not be connected to in time.
+func (p *Place) Remember(file string) {
+	p.healthMu.Lock()
+	defer p.healthMu.Unlock()
+	p.late = file
 }
 
 // healthOf is what is known of a cache from builds before.
@@ -93,6 +102,9 @@ func (p *Place) Open() (*Caches, error) {
 			errs = append(errs, &unopened{"the cache server " + p.Remote, err})
 		} else {
 			c.Remote = r
+			if _, yes := p.hidden(); yes {
+				r.Hurry(hurried)
+			}
 			c.add(p, "the cache server "+p.Remote, r, p.WriteRemote)
 		}
 	}
@@ -101,6 +113,34 @@ func (p *Place) Open() (*Caches, error) {
 		return nil, errors.Join(errs...)
 	}
 	return c, nil
+}
+
+// A server that a firewall hides costs each build the time until it is given up. So the next builds give it less, for a while.
+const (
+	hiddenFor = 10 * time.Minute
+	hurried   = 500 * time.Millisecond // to a server on another continent, with TLS: three round trips
+)
+
+// hidden reports whether the server could not be connected to lately, and returns the file that records it.
+func (p *Place) hidden() (file string, yes bool) {
+	p.healthMu.Lock()
+	defer p.healthMu.Unlock()
+	info, err := os.Stat(p.late)
+	return p.late, err == nil && time.Since(info.ModTime()) < hiddenFor
+}
+
+// noteHidden records whether the server could be connected to. If that fails, the next build waits as long.
+func (p *Place) noteHidden(c *Caches) {
+	file, hidden := p.hidden()
+	if file == "" || c.Remote == nil {
+		return
+	}
+	if yes, late := c.Remote.Reached(); yes || late && !hidden {
+		os.Remove(file)
+		if late {
+			os.WriteFile(file, nil, 0o666)
+		}
+	}
 }
 
 // Collect shrinks the folder to its limit, if it is writable. p may be nil.

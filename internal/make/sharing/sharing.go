@@ -205,7 +205,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 		return nil, err
 	}
 	t := &engine.Trace{
-		Outcome: r.Outcome, Shareable: r.Shareable && r.Outcome == engine.Succeeded, Messages: r.Messages, Root: r.Root, Ring: r.Ring,
+		Outcome: r.Outcome, Shareable: r.Shareable && r.Outcome == engine.Succeeded, Messages: r.Messages, Root: r.Root, Cycle: r.Cycle,
 		Seconds: run.Seconds, Memory: run.Memory,
 	}
 	platform := asked.Task.World.(*job.Task).Platform + "/"
@@ -428,7 +428,7 @@ func (s *Sharing) noteHint(cache share.Cache, t *engine.Task, seen []engine.Obse
 // resultOf converts a trace to a result for caches.
 func (s *Sharing) resultOf(t *engine.Task, tr *engine.Trace) (*share.Result, error) {
 	r := &share.Result{
-		Fingerprint: t.Fingerprint, Outcome: tr.Outcome, Shareable: tr.Shareable, Messages: tr.Messages, Root: tr.Root, Ring: tr.Ring,
+		Fingerprint: t.Fingerprint, Outcome: tr.Outcome, Shareable: tr.Shareable, Messages: tr.Messages, Root: tr.Root, Cycle: tr.Cycle,
 	}
 	for i := range tr.Products {
 		p := tr.Products[i]
@@ -492,6 +492,7 @@ func (s *Sharing) Close() {
 	s.Settle()
 	s.open.Do(func() { s.failed = context.Canceled })
 	if s.caches != nil {
+		s.place.noteHidden(s.caches)
 		s.caches.Close() // what it cannot delete, the next one will
 	}
 }

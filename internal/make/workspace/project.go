@@ -93,6 +93,9 @@ func Open(cfg Config) (*Workspace, error) {
 		if p.place, err = cfg.Cache(pf.Cache); err != nil {
 			return nil, err
 		}
+		if p.place != nil {
+			p.place.Remember(filepath.Join(p.StatePlace(), "cache-hidden"))
+		}
 	}
 	if cfg.Execution != nil {
 		place, err := cfg.Execution(pf.Execution)

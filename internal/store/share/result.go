@@ -40,7 +40,7 @@ type Result struct {
 	Brought     []Blob // further blobs: bytes of requests that it made
 	Messages    []byte
 	Root        string
-	Ring        []string
+	Cycle       []string
 }
 
 // Run describes the run itself; no key depends on it.
@@ -95,8 +95,8 @@ func (r *Result) canonical() []byte {
 	e.Byte(outcome)
 	e.Bytes(r.Messages)
 	e.Str(r.Root)
-	e.Uint(uint64(len(r.Ring)))
-	for _, s := range r.Ring {
+	e.Uint(uint64(len(r.Cycle)))
+	for _, s := range r.Cycle {
 		e.Str(s)
 	}
 	e.Uint(uint64(len(r.Products)))
@@ -177,10 +177,10 @@ func decodeResult(d *varint.Decoder) *Result {
 	}
 	r.Root = d.Str()
 	if n := d.Count(1); n > 0 {
-		r.Ring = make([]string, n)
+		r.Cycle = make([]string, n)
 	}
-	for i := range r.Ring {
-		r.Ring[i] = d.Str()
+	for i := range r.Cycle {
+		r.Cycle[i] = d.Str()
 	}
 	if n := d.Count(leastProduct); n > 0 {
 		r.Products = make([]Product, n)
@@ -226,15 +226,15 @@ func decodeBlob(d *varint.Decoder) (b Blob) {
 func (r *Result) sound() bool {
 	switch r.Outcome {
 	case engine.Succeeded:
-		if r.Root != "" || len(r.Ring) > 0 {
+		if r.Root != "" || len(r.Cycle) > 0 {
 			return false
 		}
 	case engine.Failed, engine.NeedsFailed:
-		if len(r.Products) > 0 || len(r.Ring) > 0 {
+		if len(r.Products) > 0 || len(r.Cycle) > 0 {
 			return false
 		}
 	case engine.Cyclic:
-		if len(r.Products) > 0 || len(r.Ring) == 0 {
+		if len(r.Products) > 0 || len(r.Cycle) == 0 {
 			return false
 		}
 	default:

@@ -48,8 +48,8 @@ func encodeTrace(e *varint.Encoder, t *engine.Trace) {
 	e.Int(t.Memory)
 	e.Bytes(t.Messages)
 	e.Str(t.Root)
-	e.Uint(uint64(len(t.Ring)))
-	for _, s := range t.Ring {
+	e.Uint(uint64(len(t.Cycle)))
+	for _, s := range t.Cycle {
 		e.Str(s)
 	}
 	why := cmp.Or(t.Why, &engine.Reason{})
@@ -193,9 +193,9 @@ func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 	t.Messages = d.Bytes()
 	t.Root = d.Str()
 	if n := d.Count(leastString); n > 0 {
-		t.Ring = make([]string, n)
-		for i := range t.Ring {
-			t.Ring[i] = d.Str()
+		t.Cycle = make([]string, n)
+		for i := range t.Cycle {
+			t.Cycle[i] = d.Str()
 		}
 	}
 	t.Why = decodeReason(d, s)
@@ -215,7 +215,7 @@ func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 	if worker && len(d.Buf) > 0 { // a trace of an earlier Kiln ends here
 		t.Worker = d.Str()
 	}
-	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Ring) == 0 {
+	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Cycle) == 0 {
 		d.Fail()
 	}
 	return t, used

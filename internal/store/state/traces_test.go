@@ -44,7 +44,7 @@ func everything() *engine.Trace {
 			}},
 			{},
 		},
-		Messages: []byte("m\x00"), Root: "root", Ring: []string{"a", "", "b"},
+		Messages: []byte("m\x00"), Root: "root", Cycle: []string{"a", "", "b"},
 		Why:     &engine.Reason{Cause: engine.InputDiffers, Observation: o, New: digest.Of([]byte("n")), Subject: "s"},
 		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Worker: "worker-1",
 	}
@@ -483,10 +483,10 @@ func consistent(t *testing.T, tr *Traces, size int64) {
 			t.Fatalf("%d traces, %d times", len(xs), len(all.used))
 		}
 		for _, x := range xs {
-			if x.Outcome < engine.Succeeded || x.Outcome > engine.Cyclic || x.Outcome == engine.Cyclic && len(x.Ring) == 0 {
-				t.Fatalf("outcome %d, ring %q", x.Outcome, x.Ring)
+			if x.Outcome < engine.Succeeded || x.Outcome > engine.Cyclic || x.Outcome == engine.Cyclic && len(x.Cycle) == 0 {
+				t.Fatalf("outcome %d, ring %q", x.Outcome, x.Cycle)
 			}
-			memory += int64(cap(x.Observations)*64 + cap(x.Products)*128 + cap(x.Ring)*16)
+			memory += int64(cap(x.Observations)*64 + cap(x.Products)*128 + cap(x.Cycle)*16)
 			for i := range x.Products {
 				memory += int64(cap(x.Products[i].References) * 24)
 			}

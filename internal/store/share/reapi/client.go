@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
@@ -58,6 +59,8 @@ type Client struct {
 	conn     *grpc.ClientConn
 	instance string
 	timeout  time.Duration
+	connects time.Duration
+	reached  atomic.Int32 // 1: there was a connection; -1: there was none in time
 
 	cas   repb.ContentAddressableStorageClient
 	ac    repb.ActionCacheClient
@@ -88,11 +91,12 @@ func Dial(address string, as Credentials) (*Client, error) {
 	if err := as.permit(address, u); err != nil {
 		return nil, err
 	}
+	c := &Client{instance: strings.Trim(u.Path, "/"), timeout: callTimeout, connects: connects}
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent("kiln"),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connects}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(windows),
-		grpc.WithUnaryInterceptor(reachUnary), grpc.WithStreamInterceptor(reachStream),
+		grpc.WithUnaryInterceptor(c.reachUnary), grpc.WithStreamInterceptor(c.reachStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage+1<<20), grpc.MaxCallSendMsgSize(maxMessage+1<<20)),
 	}
 	transport := insecure.NewCredentials()
@@ -113,11 +117,10 @@ func Dial(address string, as Credentials) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{
-		conn: conn, instance: strings.Trim(u.Path, "/"), timeout: callTimeout,
-		cas: repb.NewContentAddressableStorageClient(conn), ac: repb.NewActionCacheClient(conn), caps: repb.NewCapabilitiesClient(conn),
-		bytes: bytestream.NewByteStreamClient(conn), exec: repb.NewExecutionClient(conn), ops: longrunningpb.NewOperationsClient(conn),
-	}
+	c.conn = conn
+	c.cas, c.ac = repb.NewContentAddressableStorageClient(conn), repb.NewActionCacheClient(conn)
+	c.caps, c.bytes = repb.NewCapabilitiesClient(conn), bytestream.NewByteStreamClient(conn)
+	c.exec, c.ops = repb.NewExecutionClient(conn), longrunningpb.NewOperationsClient(conn)
 	c.streams = make(chan struct{}, streamsAhead)
 	c.reads, c.writes = &batcher{send: c.readBatch}, &batcher{send: c.writeBatch}
 	return c, nil
@@ -125,36 +128,48 @@ func Dial(address string, as Credentials) (*Client, error) {
 
 // reach waits until there is a connection, but not for long: a server that a firewall hides refuses nothing, and a name that nobody
 // resolves is not an error for half a minute.
-func reach(ctx context.Context, conn *grpc.ClientConn) error {
+func (c *Client) reach(ctx context.Context, conn *grpc.ClientConn) error {
 	state := conn.GetState()
 	if state == connectivity.Ready {
+		c.reached.Store(1)
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, connects, errNoConnection)
+	late := status.Errorf(codes.Unavailable, "no connection within %v s", c.connects.Seconds())
+	ctx, cancel := context.WithTimeoutCause(ctx, c.connects, late)
 	defer cancel()
 	for conn.Connect(); state == connectivity.Idle || state == connectivity.Connecting; state = conn.GetState() {
 		if !conn.WaitForStateChange(ctx, state) {
+			if context.Cause(ctx) == late {
+				c.reached.CompareAndSwap(0, -1)
+			}
 			return context.Cause(ctx)
 		}
+	}
+	if state == connectivity.Ready {
+		c.reached.Store(1)
 	}
 	return nil // ready, or the call itself says why not
 }
 
-var errNoConnection = status.Errorf(codes.Unavailable, "no connection within %.0f s", connects.Seconds())
+// Hurry limits the time until there is a connection. It is called before the first call.
+func (c *Client) Hurry(most time.Duration) { c.connects = most }
 
-func reachUnary(
+// Reached reports whether there was a connection, or none in time. Both are false if none was needed or the server refused it.
+func (c *Client) Reached() (yes, late bool) { return c.reached.Load() > 0, c.reached.Load() < 0 }
+
+func (c *Client) reachUnary(
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, o ...grpc.CallOption,
 ) error {
-	if err := reach(ctx, conn); err != nil {
+	if err := c.reach(ctx, conn); err != nil {
 		return err
 	}
 	return next(ctx, method, req, reply, conn, o...)
 }
 
-func reachStream(
+func (c *Client) reachStream(
 	ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, o ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	if err := reach(ctx, conn); err != nil {
+	if err := c.reach(ctx, conn); err != nil {
 		return nil, err
 	}
 	return next(ctx, d, conn, method, o...)
