@@ -65,9 +65,10 @@ type session struct {
 // what stopped the build as a whole, and a diag.List if the cause is in the project.
 func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error) {
 	r, due, err := p.build(ctx, req)
-	for left := lostContent | otherIDs; due&left != 0 && err == nil && ctx.Err() == nil; left &^= req.again { // once for each reason
+	for due &^= req.done; due != 0 && err == nil && ctx.Err() == nil; due &^= req.done { // once for each reason
 		first := r
-		req.again, req.Force = due&left&-(due&left), false // what was forced has run
+		req.done |= due & -due
+		req.Force = false // what was forced has run
 		if r, due, err = p.build(ctx, req); err == nil {
 			if r.After(first); req.Outcomes == report.ChangedOutcomes {
 				r.Outcomes = append(first.Outcomes, r.Outcomes...)
@@ -96,6 +97,7 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due
 	}
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
+		r.Once = slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code != diag.StateDamaged && !slices.Contains(s.notes, m) })
 	}
 	if p.Resident != nil && err == nil && r != nil && s.resumed {
 		p.Resident.Put(p.Workspace, s.Prev)
@@ -103,13 +105,18 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due
 			p.Resident.Spare = s.Scanned.Files // prev has its content now
 		}
 	}
+	return r, s.due(r), err
+}
+
+// due are the reasons for another build.
+func (s *session) due(r *report.Report) (why again) {
 	if r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost) {
-		due = lostContent
+		why = lostContent
 	}
 	if r != nil && s.shipment.Renumbered {
-		due |= otherIDs
+		why |= otherIDs
 	}
-	return r, due, err
+	return why
 }
 
 func (s *session) run(ctx context.Context) (*report.Report, error) {
@@ -273,7 +280,7 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	}
 	r := s.report()
 	r.Outcomes = outcomes
-	if !s.tree.Lost || s.req.again { // else, what is lost is made, and is no failure
+	if s.due(r)&^s.req.done == 0 { // else, another build follows, in which what is lost is made, and is no failure
 		s.tell(slices.Concat(s.notes, s.said()))
 	}
 	if ok, err := s.save(r); !ok || err != nil {

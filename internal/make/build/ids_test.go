@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -122,6 +123,33 @@ func TestNumbersLocked(t *testing.T) {
 	p.says("c.s", "1 true\n2 true\n0 false\n")
 	if b := p.buildWith(Request{Locked: true}); b.Built != 0 || b.messages != "" {
 		t.Errorf("ran %q\n%s", b.ran, b.messages)
+	}
+}
+
+// TestNumbersOnce: what only the first pass has to say is said, once; so is what both have to say.
+func TestNumbersOnce(t *testing.T) {
+	p := newNumbered(t)
+	p.unchecked = true
+	p.write("assets/a.blend", "of a format that is copied as it is")
+	p.write(".kiln/snapshot", "damaged")
+	p.write("assets/c.s", "warn of something\nnumber\n")
+	told := map[string]int{}
+	b := p.buildWith(Request{Tell: func(_ *report.JobReport, l diag.List) {
+		for _, m := range l {
+			told[m.Text]++
+		}
+	}})
+	said := map[diag.Code]int{}
+	for _, m := range b.list {
+		said[m.Code]++
+	}
+	if said[diag.StateDamaged] != 1 || said[diag.CopiedAsIs] != 1 || len(b.list) != 3 || b.Warnings != 2 {
+		t.Errorf("%d warnings, %v\n%s", b.Warnings, said, b.messages)
+	}
+	for text, n := range told {
+		if n != 1 && text != "of something" { // of a job, for each time that it runs
+			t.Errorf("told %d times: %s", n, text)
+		}
 	}
 }
 

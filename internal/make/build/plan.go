@@ -70,7 +70,7 @@ func (s *session) whyAll(t *source.Table) string {
 		return "it was asked for"
 	case !s.SameRules():
 		return "kiln.toml, a processor or Kiln itself changed"
-	case s.req.again == otherIDs:
+	case s.req.done&otherIDs != 0:
 		return otherIDsBecause
 	case !s.resumable():
 		return "the build before left something to be done"
