@@ -18,7 +18,8 @@ type Sorted struct {
 	text  string
 	lines []line
 
-	assets func() map[string]string // AssetOf
+	assets  func() map[string]string // AssetOf
+	numbers func() map[key]uint32    // of all resources, for those that are called otherwise
 }
 
 type line struct{ start, id uint32 }
@@ -51,7 +52,7 @@ func ReadSorted(text []byte) (*Sorted, bool) {
 		s.lines = append(s.lines, line{uint32(pos), e.ID})
 		before, pos = e, end+1
 	}
-	s.assets = sync.OnceValue(s.findAssets)
+	s.assets, s.numbers = sync.OnceValue(s.findAssets), sync.OnceValue(s.findNumbers)
 	return s, true
 }
 
@@ -129,8 +130,17 @@ func (s *Sorted) Of(n Name) (uint32, bool) {
 			return e.ID, true
 		}
 	}
-	n.Asset = s.AssetOf(n.Identity())
-	return s.ID(n)
+	id, ok := s.numbers()[n.key()]
+	return id, ok
+}
+
+func (s *Sorted) findNumbers() map[key]uint32 {
+	all := make(map[key]uint32, len(s.lines))
+	for i := range s.lines {
+		e := s.at(i)
+		all[e.key()] = e.ID
+	}
+	return all
 }
 
 // AssetOf is the id of the asset with a UUID, or "".
