@@ -70,9 +70,7 @@ func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error
 		req.done |= due & -due
 		req.Force = false // what was forced has run
 		if r, due, err = p.build(ctx, req); err == nil {
-			if r.After(first); req.Outcomes == report.ChangedOutcomes {
-				r.Outcomes = append(first.Outcomes, r.Outcomes...)
-			}
+			r.After(first, req.Outcomes)
 		}
 	}
 	return r, p.OwnFiles(err)

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -49,6 +51,16 @@ type Summary struct {
 	Saved      float64 `json:"saved,omitempty"`  // seconds that adopted results took where they ran
 }
 
+// NoteWritten lists the files besides products that were written.
+func (s *Summary) NoteWritten(files map[string]bool, output string) {
+	s.Wrote = slices.Sorted(maps.Keys(files))
+	for _, f := range s.Wrote {
+		if !strings.HasPrefix(f, output+"/") {
+			s.Commit = append(s.Commit, f)
+		}
+	}
+}
+
 // JobReport is the outcome of one job.
 type JobReport struct {
 	Asset, Platform, Processor string
@@ -80,7 +92,7 @@ type Report struct {
 }
 
 // After adds the jobs of a build that came before this one for the same request, and the messages that only that one had.
-func (r *Report) After(first *Report) {
+func (r *Report) After(first *Report, which Outcomes) {
 	name := func(j *JobReport) string { return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
 	for i := range r.Jobs {
@@ -119,6 +131,9 @@ func (r *Report) After(first *Report) {
 	r.Summary.Uploaded += first.Summary.Uploaded
 	r.Summary.LookedAt += first.Summary.LookedAt
 	r.Summary.Seconds += first.Summary.Seconds
+	if which == ChangedOutcomes {
+		r.Outcomes = append(first.Outcomes, r.Outcomes...)
+	}
 }
 
 // union merges sorted lists and removes duplicates.
