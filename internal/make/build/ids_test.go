@@ -108,6 +108,20 @@ func TestNumbers(t *testing.T) {
 	p.nothing()
 }
 
+// TestNumbersTwice: a number that a merge gave twice is an error of the build. The jobs see it until it is repaired, and run once.
+func TestNumbersTwice(t *testing.T) {
+	p := newNumbered(t)
+	p.build()
+	p.write("kiln.ids", strings.Replace(p.read("kiln.ids"), "c.s\t1\n", "c.s\t4\n", 1))
+	p.unchecked = true
+	for _, ran := range []string{"c.s", ""} {
+		if b := p.buildWith(Request{}); b.ran != ran || len(b.list) != 1 || b.list[0].Code != diag.IDsConflict {
+			t.Errorf("ran %q, not %q\n%s", b.ran, ran, b.messages)
+		}
+		p.says("c.s", "4 true\n2 true\n0 false\n")
+	}
+}
+
 // TestNumbersLocked: what is locked gets no numbers, and no job runs twice. A build of single assets assigns none either.
 func TestNumbersLocked(t *testing.T) {
 	p := newNumbered(t)
