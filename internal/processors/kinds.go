@@ -68,6 +68,10 @@ var Kinds = []Kind{
 		},
 	},
 	{
+		Name: "sprite", Doc: "images for the atlas of a parcel", Page: "atlases.md", Processor: atlas.NewSprite, Glyph: "▦",
+		Formats: []Format{{Name: "name of a frame", Extensions: []string{atlas.SpriteExtension}, Made: true, View: preview.Text}},
+	},
+	{
 		Name: "model", Doc: "models and scenes", Page: "models.md", Codes: "K14", Processor: gltf.New, Glyph: "3D",
 		Formats: []Format{
 			{Name: "glTF", Extensions: []string{gltffile.TextExtension}, View: preview.Data, Parse: document.JSON,

@@ -45,8 +45,18 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 			return nil, err
 		}
 	}
-	folder := job.Asset().Path
+	folder := folderOf(job)
 	var paths []string
+	if s.Parcel != "" {
+		var err error
+		if paths, err = sprites(job, s.Parcel); err != nil {
+			return nil, err
+		}
+		paths = slices.DeleteFunc(paths, func(p string) bool {
+			return len(s.Include) > 0 && !slices.ContainsFunc(include, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, p) })
+		})
+		include = nil
+	}
 	for _, pattern := range include {
 		found, err := job.Glob(path.Join(processor.QuoteGlob(folder), pattern))
 		if err != nil {
@@ -63,6 +73,20 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 	})
 	return paths, nil
 }
+
+// sprites are the paths of the images that a parcel needs for its atlas.
+func sprites(job processor.Job, parcel string) (paths []string, err error) {
+	listed, err := job.Assets(parcelMark + parcel)
+	for i := range listed {
+		if listed[i].Processor == spriteName {
+			paths = append(paths, listed[i].Asset.Path)
+		}
+	}
+	return paths, err
+}
+
+// parcelMark begins the pattern of all that a parcel holds.
+const parcelMark = "parcel:"
 
 // empty is the error for an atlas without images.
 func empty(folder string, s *Settings) error {
@@ -160,7 +184,7 @@ func (p *plans) sources(paths []string) (all []source, problems []error) {
 			return nil, []error{err}
 		}
 		if !plan.ignore {
-			all = append(all, sourceOf(p.job.Asset().Path, file, p.s, plan))
+			all = append(all, sourceOf(folderOf(p.job), file, p.s, plan))
 		}
 	}
 	asked, err := p.requests()

@@ -18,7 +18,11 @@ import (
 // bmfont writes the fonts of the atlas: those in the folder as *.fnt with their pictures, with the places of the
 // pictures on the atlas; and one for each folder of glyphs, whose images are named by their characters.
 func (w *tableWriter) bmfont() error {
-	files, err := w.job.Glob(path.Join(processor.QuoteGlob(w.job.Asset().Path), "**/*.[fF][nN][tT]"))
+	var files []string
+	var err error
+	if folder := folderOf(w.job); folder != "" {
+		files, err = w.job.Glob(path.Join(processor.QuoteGlob(folder), "**/*.[fF][nN][tT]"))
+	}
 	if err != nil {
 		return err
 	}
@@ -29,12 +33,12 @@ func (w *tableWriter) bmfont() error {
 		}
 		f, err := bmfont.Read(data)
 		if err == nil {
-			err = w.moved(f, path.Dir(within(w.job.Asset().Path, file)))
+			err = w.moved(f, path.Dir(within(folderOf(w.job), file)))
 		}
 		if err != nil {
 			return &processor.Problem{Code: string(diag.AtlasExport), Path: file, Text: err.Error(), Hint: "put the font's pictures beside it, or take bmfont out of exports", Err: err}
 		}
-		if err := w.font(frameName(w.job.Asset().Path, file), f); err != nil {
+		if err := w.font(frameName(folderOf(w.job), file), f); err != nil {
 			return err
 		}
 	}

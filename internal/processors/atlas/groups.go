@@ -51,7 +51,7 @@ func (p proc) list(job processor.Job) error {
 	if err := plans.look(files); err != nil {
 		return err
 	}
-	if len(plans.images) == 0 {
+	if len(plans.images) == 0 && plans.s.Parcel == "" { // what a parcel needs may become known later in the build
 		return empty(job.Asset().Path, plans.s)
 	}
 	parts := make([]string, len(plans.images))

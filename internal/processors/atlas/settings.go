@@ -23,6 +23,7 @@ import (
 type Settings struct {
 	Include []string `toml:"include" doc:"Globs of the images, relative to the folder. None means every image in it and below."`
 	Exclude []string `toml:"exclude" doc:"Globs of images to leave out, relative to the folder."`
+	Parcel  string   `toml:"parcel" doc:"Of an atlas without a folder: the images are those that this parcel holds and that the processor sprite processes. Globs are relative to the source folder."`
 
 	MaxSize    int    `toml:"max_size" min:"1" max:"16384" doc:"Largest side of a page, in pixels. Further images are put on further pages."`
 	PowerOfTwo bool   `toml:"power_of_two" doc:"Sides of pages are powers of two."`
@@ -251,12 +252,26 @@ type plans struct {
 func newPlans(job processor.Job) (*plans, error) {
 	s := *processor.SettingsOf[Settings](job)
 	p := &plans{job: job, s: &s, known: map[string]plan{}}
+	if s.Parcel != "" && job.Asset().Folder {
+		return nil, wrongSetting("a folder of images is not an atlas for a parcel", `write parcel = "..." in the settings of an asset without a folder, under [[assets]]`)
+	}
+	if s.Parcel != "" { // images of several folders
+		p.s.PackJSON = false
+	}
 	_, err := p.of(rootOf(job))
 	return p, err
 }
 
 // rootOf is the folder of the atlas.
-func rootOf(job processor.Job) string { return path.Clean(job.Asset().Path) }
+func rootOf(job processor.Job) string { return path.Clean(folderOf(job)) }
+
+// folderOf is the folder that images are in; "" for those of a parcel, which may be anywhere.
+func folderOf(job processor.Job) string {
+	if processor.SettingsOf[Settings](job).Parcel != "" {
+		return ""
+	}
+	return job.Asset().Path
+}
 
 // of returns the plan of a folder, which is the atlas' or below it.
 func (p *plans) of(folder string) (plan, error) {
