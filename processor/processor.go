@@ -108,6 +108,10 @@ type Info struct {
 	// ends in a slash.
 	Folder bool
 
+	// NoFile is set if a processor of folders also processes assets without
+	// a file or folder, whose Path is "".
+	NoFile bool
+
 	// Settings is nil or a pointer to a struct that holds the defaults.
 	// Fields are bool, int, int64, float64, string, a slice of those, a
 	// map[string]string, a map[string]any or a struct of the same kinds. A

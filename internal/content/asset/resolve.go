@@ -205,7 +205,11 @@ func (b *builder) fits(chain []int32, info processor.Info, folder bool, span set
 		return true
 	}
 	if !span.IsZero() {
-		if r := &b.rules[chain[len(chain)-1]]; r.Declares {
+		r := &b.rules[chain[len(chain)-1]]
+		if r.Declares && r.Source() == "" && info.NoFile {
+			return true
+		}
+		if r.Declares {
 			b.add(span.Errorf(diag.ProcessorMismatch, "processor %q takes folders, and the asset %q has a file, or none", info.Name, r.ID).
 				WithHint("name one that takes files; for a folder write a rule whose match ends in a slash"))
 		} else if info.Folder {

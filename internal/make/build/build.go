@@ -81,6 +81,7 @@ type again uint8
 
 const (
 	lostContent again = 1 << iota // it could not read what a job had made: that is known now, and made before the jobs that need it
+	otherHeld                     // jobs saw that parcels hold other assets than they do at its end: with these come products without ids
 	otherIDs                      // jobs saw other resource ids than kiln.ids has at its end
 )
 
@@ -110,6 +111,9 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due
 func (s *session) due(r *report.Report) (why again) {
 	if r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost) {
 		why = lostContent
+	}
+	if r != nil && s.shipment.Reheld {
+		why |= otherHeld
 	}
 	if r != nil && s.shipment.Renumbered {
 		why |= otherIDs

@@ -136,6 +136,9 @@ func (s *session) ship(ctx context.Context) bool {
 		s.notes = append(s.notes, s.shipment.Notes...)
 	}
 	with.Renumber(&s.shipment)
+	if len(s.req.Patterns) == 0 && !s.stopped {
+		with.Hold(&s.shipment)
+	}
 	return true
 }
 

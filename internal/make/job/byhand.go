@@ -101,8 +101,17 @@ func (w *World) Needed(t *Task) (list []*Task) {
 	return list
 }
 
+// Means returns the assets that a pattern means and that are built on a platform, by id.
+func (w *World) Means(platform, pattern string) []*asset.Asset {
+	list, _ := w.meant(platform, pattern)
+	return list
+}
+
 // meant lists the assets that a pattern means and that are built on a platform, by id, and hashes the list.
 func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
+	if parcel, ok := w.heldParcel(pattern); ok {
+		return w.heldBy(platform, parcel)
+	}
 	w.mu.Lock()
 	all, known := w.meanings[pattern]
 	w.mu.Unlock()

@@ -28,16 +28,23 @@ func (j *Job) Assets(pattern string) ([]processor.Listed, error) {
 	}
 	list, h := j.w.catalogue(SawListed, j.t.Platform, pattern)
 	j.run.See(SawListed, j.t.Platform+"\x00"+pattern, h)
+	if parcel, ok := j.w.heldParcel(pattern); ok && h.IsZero() {
+		return nil, noParcel(parcel)
+	}
 	return list, nil
 }
 
 // catalogue lists the assets that a pattern matches on a platform, and hashes everything that Job.Assets returns of them; as SawCatalogue
-// without their metadata. The hash is zero if there is no such platform.
+// without their metadata. The hash is zero if there is no such platform, or
+// no such parcel.
 func (w *World) catalogue(as engine.Kind, platform, pattern string) (list []processor.Listed, h digest.Hash) {
 	if !slices.Contains(w.platforms, platform) {
 		return nil, h
 	}
-	assets, _ := w.meant(platform, pattern)
+	assets, meant := w.meant(platform, pattern)
+	if meant.IsZero() {
+		return nil, meant
+	}
 	b := digest.Build("catalogue")
 	for _, a := range assets {
 		on := a.On(platform)

@@ -81,6 +81,7 @@ type World struct {
 	programs   *command.Programs
 	settings   func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
 	ids        func() IDs
+	parcel     func(name string) *project.Parcel
 	All        []*Task         // by asset, then platform; without parts
 	Packs      map[string]bool // by platform: whether products go into parcels
 	Reporter   Reporter
@@ -103,7 +104,9 @@ type World struct {
 	Lost      bool                       // the content of a product that a job needs is lost or damaged
 	Leftovers bool                       // an output could not be put in place: a temporary file may be left beside it
 
-	AskedIDs  atomic.Bool // a job asked for a number, or had
+	AskedIDs  atomic.Bool     // a job asked for a number, or had
+	AskedHeld map[string]bool // what jobs asked for, or had, of Held
+	Held      func() Held     // what parcels held at the end of the last build
 	scratches atomic.Int64
 
 	Named *asset.Named // settings that rules give to requests
@@ -131,7 +134,9 @@ type Setting struct {
 	// of the platform, and its dependencies by hand, in the form of asset.ByHand.
 	Settings func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
 
-	IDs func() IDs // reads kiln.ids, and returns the numbers of products
+	IDs    func() IDs                        // reads kiln.ids, and returns the numbers of products
+	Held   func() Held                       // reads what parcels held at the end of the last build
+	Parcel func(name string) *project.Parcel // a parcel of kiln.toml, or nil
 }
 
 // NewWorld returns a world without tasks.
@@ -139,7 +144,8 @@ func NewWorld(s Setting) *World {
 	w := &World{
 		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
-		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, ids: sync.OnceValue(s.IDs), requests: map[string]*asset.Asset{},
+		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, ids: sync.OnceValue(s.IDs), parcel: s.Parcel,
+		Held: sync.OnceValue(s.Held), AskedHeld: map[string]bool{}, requests: map[string]*asset.Asset{},
 		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, works: map[workOf]*engine.Work{},
 		byKey: digest.NewIndex(func(t *Task) *digest.Hash { return (*digest.Hash)(&t.Key) }, 0),
 		globs: map[string]digest.Hash{}, meanings: map[string][]*asset.Asset{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},

@@ -40,6 +40,7 @@ type Shipment struct {
 	Notes   diag.List
 
 	Renumbered bool // kiln.ids has other numbers than jobs saw: they run in the build that follows
+	Reheld     bool // parcels hold other assets than jobs saw
 }
 
 // Shipping brings resource ids, parcels and constants up to date.

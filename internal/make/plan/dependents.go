@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
@@ -193,7 +194,10 @@ func (s *Few) dependents() bool {
 	for _, g := range s.Scope.Tasks.Globs() {
 		pattern, is := strings.CutPrefix(g.Pattern, OfAssets)
 		glob, _ := project.SplitPattern(pattern) // an excluded asset may have been named by the pattern before a rule changed its id
-		if is && slices.ContainsFunc(names, func(name string) bool { return name == glob || asset.Matches(glob, name) }) {
+		matches := func(name string) bool {
+			return name == glob || asset.Matches(glob, name) || strings.HasPrefix(pattern, job.ParcelMark) // a parcel may hold anything
+		}
+		if is && slices.ContainsFunc(names, matches) {
 			listed(g)
 		}
 	}

@@ -206,6 +206,7 @@ func (p *Workspace) StatePlace() string {
 func (p *Workspace) CasDir() string       { return filepath.Join(p.StatePlace(), "cas") }
 func (p *Workspace) TracesPath() string   { return filepath.Join(p.StatePlace(), "traces") }
 func (p *Workspace) SnapshotPath() string { return filepath.Join(p.StatePlace(), "snapshot") }
+func (p *Workspace) HeldPath() string     { return filepath.Join(p.StatePlace(), "held.json") } // see job.Held
 func (p *Workspace) lockPath() string     { return filepath.Join(p.StatePlace(), "lock") }
 func (p *Workspace) KeptDir() string      { return filepath.Join(p.StatePlace(), "kept") } // folders of commands that failed
 func (p *Workspace) ScratchDir() string   { return filepath.Join(p.StatePlace(), "tmp") }

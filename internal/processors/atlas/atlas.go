@@ -51,6 +51,7 @@ func (proc) Info() processor.Info {
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,
+		NoFile:     true,
 		Settings:   &defaults,
 		Products: []processor.ProductType{
 			{Type: table.Type, Extension: table.Extension, Doc: "frame table: where each image is on which page"},

@@ -255,6 +255,9 @@ func newPlans(job processor.Job) (*plans, error) {
 	if s.Parcel != "" && job.Asset().Folder {
 		return nil, wrongSetting("a folder of images is not an atlas for a parcel", `write parcel = "..." in the settings of an asset without a folder, under [[assets]]`)
 	}
+	if s.Parcel == "" && !job.Asset().Folder {
+		return nil, wrongSetting("an atlas without a folder has no images", `name the parcel whose images it has: settings = { parcel = "..." }`)
+	}
 	if s.Parcel != "" { // images of several folders
 		p.s.PackJSON = false
 	}
