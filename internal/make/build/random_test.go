@@ -162,7 +162,7 @@ func (r *random) script() string {
 		case 34:
 			fmt.Fprintf(&b, "part %s 1\nnumber %[1]s\n", pick(r, "x", "y"))
 		case 29:
-			fmt.Fprintf(&b, "assets %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*", "a.*", "pinned"))
+			fmt.Fprintf(&b, "assets %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*", "a.*", "pinned", "parcel:one", "parcel:two"))
 		case 30, 31:
 			fmt.Fprintf(&b, "perhaps %s %s %s\n", r.called(), pick(r, "-", "-", "pc", "web", "tv"), pick(r, "-", "-", "script", "shadow", "copy"))
 		case 26:
