@@ -138,6 +138,7 @@ var allowed = map[string]string{
 	"processors/data":    "base/diag media/codec/document media/schema processor",
 	"processors/gltf":    "base/diag media/codec/gltf media/pixel media/texture processor",
 	"processors/sound":   "base/diag media/codec/tracker media/codec/wav media/placeholder media/sound media/soundfile processor",
+	"processors/sprite":  "media/codec/atlas processor",
 	"processors/texture": "base/diag media/pixel media/texture processor",
 
 	"delivery/codegen":   "x/text",
@@ -179,7 +180,7 @@ var allowed = map[string]string{
 	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
 		"make/workspace processor store/contentdb uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
-		"make/plan make/references make/results make/workspace store/state",
+		"make/plan make/references make/results make/workspace processor store/state",
 	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +

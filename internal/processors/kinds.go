@@ -23,6 +23,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors/data"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
 	"github.com/kiln-pipeline/kiln/internal/processors/sound"
+	"github.com/kiln-pipeline/kiln/internal/processors/sprite"
 	"github.com/kiln-pipeline/kiln/internal/processors/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -68,8 +69,8 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "sprite", Doc: "images for the atlas of a parcel", Page: "atlases.md", Processor: atlas.NewSprite, Glyph: "▦",
-		Formats: []Format{{Name: "name of a frame", Extensions: []string{atlas.SpriteExtension}, Made: true, View: preview.Text}},
+		Name: "sprite", Doc: "images for the atlas of a parcel", Page: "atlases.md", Codes: "K13", Processor: sprite.New, Glyph: "▦",
+		Formats: []Format{{Name: "name of a frame", Extensions: []string{sprite.Extension}, Made: true, View: preview.Text}},
 	},
 	{
 		Name: "model", Doc: "models and scenes", Page: "models.md", Codes: "K14", Processor: gltf.New, Glyph: "3D",

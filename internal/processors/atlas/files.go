@@ -3,16 +3,15 @@ package atlas
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -45,7 +44,7 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 			return nil, err
 		}
 	}
-	folder := folderOf(job)
+	folder := folderIn(job)
 	var paths []string
 	if s.Parcel != "" {
 		var err error
@@ -78,7 +77,7 @@ func find(job processor.Job, s *Settings) ([]string, error) {
 func sprites(job processor.Job, parcel string) (paths []string, err error) {
 	listed, err := job.Assets(parcelMark + parcel)
 	for i := range listed {
-		if listed[i].Processor == spriteName {
+		if listed[i].Type == table.Sprite {
 			paths = append(paths, listed[i].Asset.Path)
 		}
 	}
@@ -133,11 +132,7 @@ func within(folder, file string) string {
 
 // frameName is the name of an image for the game: its path in the folder without the extension.
 func frameName(folder, file string) string {
-	p := within(folder, file)
-	if stem := strings.TrimSuffix(p, path.Ext(p)); stem != "" && !strings.HasSuffix(stem, "/") {
-		return stem
-	}
-	return p
+	return table.Stem(within(folder, file))
 }
 
 // source is an image file of the atlas.
@@ -151,27 +146,16 @@ type source struct {
 	plan    plan
 }
 
-// density matches the name of an image that has more or fewer pixels than its size in the game.
-var density = regexp.MustCompile(`^(.*[^/])@([0-9]{1,2}(?:\.[0-9]{1,3})?)x$`)
-
 // numbered matches the name of an image of an animation.
 var numbered = regexp.MustCompile(`^(.*[^/])_([0-9]{1,4})$`)
 
 // sourceOf returns what the name of a file means.
 func sourceOf(folder, file string, s *Settings, p plan) source {
-	src := source{part: "image:" + file, path: file, within: within(folder, file), name: frameName(folder, file), density: 1000, plan: p}
+	src := source{part: "image:" + file, path: file, within: within(folder, file), name: frameName(folder, file), plan: p}
 	if p.flatten {
 		src.name = path.Base(src.name)
 	}
-	if stem, ok := strings.CutSuffix(src.name, ".9"); ok && s.NinePatch && stem != "" && !strings.HasSuffix(stem, "/") {
-		src.name, src.patch = stem, true
-	}
-	if m := density.FindStringSubmatch(src.name); m != nil {
-		// Three digits after the point are whole thousandths.
-		if d, err := strconv.ParseFloat(m[2], 64); err == nil && d > 0 {
-			src.name, src.density = m[1], int(math.Round(d*1000))
-		}
-	}
+	src.name, src.density, src.patch = table.NameOf(src.name, s.NinePatch)
 	return src
 }
 
@@ -184,7 +168,7 @@ func (p *plans) sources(paths []string) (all []source, problems []error) {
 			return nil, []error{err}
 		}
 		if !plan.ignore {
-			all = append(all, sourceOf(folderOf(p.job), file, p.s, plan))
+			all = append(all, sourceOf(folderIn(p.job), file, p.s, plan))
 		}
 	}
 	asked, err := p.requests()

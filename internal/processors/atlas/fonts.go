@@ -20,7 +20,7 @@ import (
 func (w *tableWriter) bmfont() error {
 	var files []string
 	var err error
-	if folder := folderOf(w.job); folder != "" {
+	if folder := folderIn(w.job); folder != "" {
 		files, err = w.job.Glob(path.Join(processor.QuoteGlob(folder), "**/*.[fF][nN][tT]"))
 	}
 	if err != nil {
@@ -33,12 +33,12 @@ func (w *tableWriter) bmfont() error {
 		}
 		f, err := bmfont.Read(data)
 		if err == nil {
-			err = w.moved(f, path.Dir(within(folderOf(w.job), file)))
+			err = w.moved(f, path.Dir(within(folderIn(w.job), file)))
 		}
 		if err != nil {
 			return &processor.Problem{Code: string(diag.AtlasExport), Path: file, Text: err.Error(), Hint: "put the font's pictures beside it, or take bmfont out of exports", Err: err}
 		}
-		if err := w.font(frameName(folderOf(w.job), file), f); err != nil {
+		if err := w.font(frameName(folderIn(w.job), file), f); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,7 @@ func (p proc) image(job processor.Job, file string) error {
 	if err != nil {
 		return err
 	}
-	src := sourceOf(folderOf(job), file, plans.s, plan)
+	src := sourceOf(folderIn(job), file, plans.s, plan)
 	frames := int64(1)
 	if plans.s.animated(src) {
 		frames = int64(pixel.Frames(file, data))

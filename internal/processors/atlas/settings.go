@@ -266,10 +266,10 @@ func newPlans(job processor.Job) (*plans, error) {
 }
 
 // rootOf is the folder of the atlas.
-func rootOf(job processor.Job) string { return path.Clean(folderOf(job)) }
+func rootOf(job processor.Job) string { return path.Clean(folderIn(job)) }
 
-// folderOf is the folder that images are in; "" for those of a parcel, which may be anywhere.
-func folderOf(job processor.Job) string {
+// folderIn is the folder that images are in; "" for those of a parcel, which may be anywhere.
+func folderIn(job processor.Job) string {
 	if processor.SettingsOf[Settings](job).Parcel != "" {
 		return ""
 	}
