@@ -154,7 +154,7 @@ var allowed = map[string]string{
 	"make/worker":  "base/disk base/settings extend/command make/job make/workspace make/written processor",
 	"make/farm": "base/diag base/digest base/settings content/project engine make/job make/task make/written processor store/share " +
 		"store/share/reapi",
-	"make/explain": "base/digest engine make/job make/task content/asset content/project",
+	"make/explain": "base/digest engine make/job make/task content/asset content/project delivery/ids",
 	"make/job": "base/diag base/digest base/disk base/fingerprint base/settings engine content/asset content/project content/source store/cas " +
 		"store/state extend/command make/task processor doublestar uuid processors",
 	"make/sharing": "base/diag base/digest base/disk engine content/project make/job make/task store/cas store/share store/share/folder " +
@@ -178,7 +178,7 @@ var allowed = map[string]string{
 	"make/notices": "base/diag content/asset content/source delivery/ship make/workspace store/state processors make/references",
 	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
 		"make/workspace processor store/contentdb uuid",
-	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ship engine make/job make/notices make/outputs " +
+	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
 		"make/plan make/references make/results make/workspace store/state",
 	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",

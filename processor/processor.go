@@ -247,6 +247,12 @@ type Job interface {
 	// is not required, it refers to what the asset will be once it exists, and a note says so.
 	Reference(assetID, name string, required bool) (Reference, error)
 
+	// ResourceID returns the number by which games find a product of this job's asset: the one that kiln.ids has for it, on all
+	// platforms; name "" is the main product. The answer is recorded. ok is false if the product has no number: before its first
+	// build has ended, in a project without kiln.ids, if the product is hidden, and always in a request, which belongs to no asset.
+	// Do not fail then: write the product without the number. The build gives it one, and runs the job again.
+	ResourceID(name string) (id uint32, ok bool)
+
 	// Tool finds an external program on PATH, or at a path relative to the project, and records its content.
 	Tool(name string) (path string, err error)
 

@@ -301,7 +301,7 @@ func (x *inspector) newJobLine(av *view.AssetView, j *view.JobView) inspectJobLi
 			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
 		}
 		for _, o := range t.Observations {
-			tl.Observations = append(tl.Observations, sawLine{explain.Kind(o), explain.Subject(o), o.SubID, hashText(o.Value)})
+			tl.Observations = append(tl.Observations, sawLine{explain.Kind(o), explain.Subject(o), o.SubID, explain.Value(o, o.Value)})
 		}
 		for i := range t.Products {
 			tl.Products = append(tl.Products, x.newProductLine(&t.Products[i], j.Platform, t == j.Last))

@@ -447,14 +447,14 @@ func newReasonLine(j *view.JobView, r *engine.Reason) reasonLine {
 	case engine.InputDiffers, engine.NeedsUndecided, engine.InputUnreadable:
 		l.Observation = newObservationLine(r.Observation)
 		if r.Cause == engine.InputDiffers {
-			l.Observation.New = hashText(r.New)
+			l.Observation.New = explain.Value(r.Observation, r.New)
 		}
 	}
 	return l
 }
 
 func newObservationLine(o engine.Observation) *observationLine {
-	return &observationLine{Kind: explain.Kind(o), Subject: explain.Subject(o), Old: hashText(o.Value)}
+	return &observationLine{Kind: explain.Kind(o), Subject: explain.Subject(o), Old: explain.Value(o, o.Value)}
 }
 
 // hashText is a hash, or nothing for no hash.

@@ -44,7 +44,11 @@ type Case struct {
 	UUIDs  map[string]string         // UUID to id, of assets that can be found by their UUID
 	Meta   map[string]map[string]any // what rules say under meta of assets in Others, by id
 	Env    map[string]string
-	Tools  map[string]string // program name to path
+
+	// ResourceIDs are the numbers that kiln.ids has for products of the asset, by name.
+	ResourceIDs map[string]uint32
+
+	Tools map[string]string // program name to path
 
 	// Processors can be used by requests. Named are settings that rules give to requests, by name.
 	Processors []processor.Processor
@@ -586,6 +590,15 @@ func (j *job) Reference(assetID, name string, required bool) (processor.Referenc
 		return processor.Reference{}, fmt.Errorf("asset %q: %w", assetID, fs.ErrNotExist)
 	}
 	return processor.Reference{UUID: UUID(assetID), SubID: processor.SubID(name), Required: required}, nil
+}
+
+func (j *job) ResourceID(name string) (uint32, bool) {
+	if j.source != nil {
+		return 0, false
+	}
+	j.see("resource id %q", name)
+	id, ok := j.c.ResourceIDs[name]
+	return id, ok
 }
 
 func (j *job) Tool(name string) (string, error) {

@@ -32,6 +32,8 @@ var content = processortest.Case{
 	Others: map[string][]processortest.OtherProduct{"tex.png": {{Product: processor.Product{Type: "texture"}, Data: []byte("main")}, {Product: processor.Product{Name: "mask"}, Data: []byte("m")}}},
 	Env:    map[string]string{"HOME": "here"},
 	Tools:  map[string]string{"tool": "/bin/tool"},
+
+	ResourceIDs: map[string]uint32{"": 5},
 }
 
 func TestReads(t *testing.T) {
@@ -87,11 +89,15 @@ func TestReads(t *testing.T) {
 		if _, ok := job.Env("NONE"); ok {
 			t.Error("variable")
 		}
+		id, ok := job.ResourceID("")
+		if _, more := job.ResourceID("more"); id != 5 || !ok || more {
+			t.Error("resource id")
+		}
 		return nil
 	}), content)
 	want := []string{
 		"file a/y.txt", "file b.png", "missing no", "exists b.png: true", "exists no: false", "glob a/*.txt", `glob a/\[z\].txt`,
-		"tool tool", "env HOME", "tool none", "env NONE",
+		"tool tool", "env HOME", "tool none", "env NONE", `resource id ""`, `resource id "more"`,
 	}
 	if !slices.Equal(r.Observations, want) || r.Err != nil {
 		t.Errorf("%v\n%q", r.Err, r.Observations)

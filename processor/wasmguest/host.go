@@ -58,6 +58,9 @@ func hostRead(h int32, offset int64, ptr unsafe.Pointer, n uint32) int32
 //go:wasmimport kiln_v1 reference
 func hostReference(asset, name string, required int32) int32
 
+//go:wasmimport kiln_v1 resource_id
+func hostResourceID(name string) int32
+
 //go:wasmimport kiln_v1 create
 func hostCreate(name, typ, extension, references string) int32
 

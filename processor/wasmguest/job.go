@@ -329,6 +329,11 @@ func (j *job) Run(_ context.Context, c processor.Command) (r processor.Result, e
 	return r, err
 }
 
+func (j *job) ResourceID(name string) (uint32, bool) {
+	id := hostResourceID(name)
+	return uint32(max(id, 0)), id >= 0
+}
+
 func (j *job) Source() (processor.File, error) { return j.Open(j.asset.Path) }
 
 func (j *job) Tool(name string) (string, error) { return "", fmt.Errorf("tool %q: %w", name, errNot) }

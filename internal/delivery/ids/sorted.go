@@ -18,7 +18,8 @@ type Sorted struct {
 	text  string
 	lines []line
 
-	assets func() map[string]string // AssetOf
+	assets  func() map[string]string // AssetOf
+	numbers func() map[key]uint32    // of all resources, for those that are called otherwise
 }
 
 type line struct{ start, id uint32 }
@@ -51,7 +52,7 @@ func ReadSorted(text []byte) (*Sorted, bool) {
 		s.lines = append(s.lines, line{uint32(pos), e.ID})
 		before, pos = e, end+1
 	}
-	s.assets = sync.OnceValue(s.findAssets)
+	s.assets, s.numbers = sync.OnceValue(s.findAssets), sync.OnceValue(s.findNumbers)
 	return s, true
 }
 
@@ -120,6 +121,26 @@ func (s *Sorted) ID(n Name) (uint32, bool) {
 		return 0, false
 	}
 	return s.lines[i].id, true
+}
+
+// Of is the number of a resource whose asset may be called otherwise in the file: its UUID counts, as for the function Assign.
+func (s *Sorted) Of(n Name) (uint32, bool) {
+	if i, ok := s.find(n); ok {
+		if e := s.at(i); e.Identity() == n.Identity() {
+			return e.ID, true
+		}
+	}
+	id, ok := s.numbers()[n.key()]
+	return id, ok
+}
+
+func (s *Sorted) findNumbers() map[key]uint32 {
+	all := make(map[key]uint32, len(s.lines))
+	for i := range s.lines {
+		e := s.at(i)
+		all[e.key()] = e.ID
+	}
+	return all
 }
 
 // AssetOf is the id of the asset with a UUID, or "".

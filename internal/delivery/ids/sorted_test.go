@@ -70,6 +70,17 @@ func TestSortedIsAssign(t *testing.T) {
 		if step > 0 && !ok {
 			t.Fatalf("step %d: is not as it is written:\n%s", step, file.Format())
 		}
+		for u, o := range p { // under the name that it has now, which may not be that in the file
+			wantID, want := uint32(0), false
+			for _, e := range file.Entries {
+				if e.Identity() == u && e.Product == "pp" {
+					wantID, want = e.ID, true
+				}
+			}
+			if id, has := s.Of(Name{o.Asset, u, "pp"}); ok && (id != wantID || has != want) {
+				t.Fatalf("step %d: %v has number %d, %v; want %d, %v", step, o, id, has, wantID, want)
+			}
+		}
 		if now, n, ok := s.Assign(list); ok {
 			byLines++
 			if string(now.Text()) != string(want.Format()) || (n == 0) != (len(changes) == 0) {

@@ -123,6 +123,26 @@ func (s *shipment) saveNumbers(text []byte) error {
 	return nil
 }
 
+// IDsIn returns what a project's kiln.ids has for products of assets. Of a file with the marks of a merge both sides count; one that
+// cannot be read has no number. Errors are those of an update, which reads the file as well.
+func IDsIn(dir string) func(asset, uuid, product string) (uint32, bool) {
+	text, err := disk.ReadText(filepath.Join(dir, ids.FileName), 0)
+	if err != nil {
+		text = nil
+	}
+	if s, ok := ids.ReadSorted(text); ok {
+		return func(asset, uuid, product string) (uint32, bool) {
+			return s.Of(ids.Name{Asset: asset, UUID: uuid, Product: product})
+		}
+	}
+	f, err := ids.Parse(ids.FileName, text, true)
+	if err != nil {
+		f = &ids.File{}
+	}
+	t := newTable(f)
+	return func(_, uuid, product string) (uint32, bool) { return t.ID(ids.Name{UUID: uuid, Product: product}) }
+}
+
 // numbering answers from kiln.ids.
 type numbering interface {
 	ID(ids.Name) (uint32, bool)

@@ -37,6 +37,18 @@ func (j *jobValue) assets(c *callArgs) (starlark.Value, error) {
 	return starlark.NewList(list), nil
 }
 
+// resourceID(product) returns the number that kiln.ids has for a product of this asset, or None.
+func (j *jobValue) resourceID(c *callArgs) (starlark.Value, error) {
+	var product string
+	if err := c.unpack("product?", &product); err != nil {
+		return nil, err
+	}
+	if id, ok := j.job.ResourceID(product); ok {
+		return starlark.MakeUint64(uint64(id)), nil
+	}
+	return starlark.None, nil
+}
+
 // tryProducts(asset, platform=, processor=) returns the products of an asset, or None if it failed or does not
 // exist.
 func (j *jobValue) tryProducts(c *callArgs) (starlark.Value, error) {

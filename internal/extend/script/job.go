@@ -58,7 +58,7 @@ func jobMethods() map[string]jobMethod {
 		"assets": (*jobValue).assets, "try_products": (*jobValue).tryProducts,
 		"products": (*jobValue).products, "request": (*jobValue).request, "adopt": (*jobValue).adopt, "run": (*jobValue).run,
 		"open": (*jobValue).open, "reference": (*jobValue).reference, "own": (*jobValue).own,
-		"pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
+		"resource_id": (*jobValue).resourceID, "pack": (*jobValue).pack, "write": (*jobValue).write, "warn": (*jobValue).warn, "random": (*jobValue).random,
 	}
 }
 

@@ -65,6 +65,7 @@ func hostFunctions() map[string]function {
 		"size":          {"i", "l", (*run).hostSize},
 		"read":          {"ilii", "i", (*run).hostRead},
 		"reference":     {"iiiii", "i", (*run).hostReference},
+		"resource_id":   {"ii", "i", (*run).hostResourceID},
 		"create":        {"iiiiiiii", "i", (*run).hostCreate},
 		"write":         {"iii", "i", (*run).hostWrite},
 		"close":         {"i", "i", (*run).hostClose},
@@ -408,6 +409,15 @@ func (r *run) hostReference(s []uint64) {
 		flag = 1
 	}
 	result(s, r.textOr(fmt.Appendf(nil, "%s\x00%d\x00%d\x00", ref.UUID, ref.SubID, flag), err))
+}
+
+// hostResourceID returns the number of a product of the job's asset, or that it has none.
+func (r *run) hostResourceID(s []uint64) {
+	if id, ok := r.job.ResourceID(r.text(s[0], s[1])); ok {
+		result(s, int32(id)) // of 24 bits
+		return
+	}
+	result(s, errNotFound)
 }
 
 // references reads texts as returned by hostReference, one after the other.

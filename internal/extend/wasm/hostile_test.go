@@ -28,7 +28,7 @@ func badPointers() (all []hostile) {
 	good := map[string][]any{
 		"open": {4096, 3}, "exists": {4096, 3}, "glob": {4096, 3}, "setting": {4200, 0}, "products": {4200, 0},
 		"assets": {4096, 3}, "listed": {4096, 3}, "try_products": {4096, 3, 4096, 0, 4096, 0},
-		"open_product": {4096, 3, 4200, 0}, "reference": {4096, 3, 4200, 0, 1}, "create": {4096, 3, 4096, 3, 4096, 3, 4200, 0},
+		"open_product": {4096, 3, 4200, 0}, "reference": {4096, 3, 4200, 0, 1}, "resource_id": {4096, 3}, "create": {4096, 3, 4096, 3, 4096, 3, 4200, 0},
 		"run":           {4096, 2, 4200, 0},
 		"request_named": {4096, 3, 4096, 3, 4200, 0, 4096, 3, 4200, 0, 1},
 		"request":       {4096, 3, 4200, 0, 4096, 3, 4200, 0, 1}, "adopt": {4096, 3, 4096, 3, 4096, 3, 4096, 3, 4096, 3},
@@ -36,11 +36,11 @@ func badPointers() (all []hostile) {
 	}
 	texts := map[string]int{
 		"open": 1, "exists": 1, "glob": 1, "setting": 1, "products": 1, "open_product": 2, "run": 2, "assets": 1, "listed": 1, "try_products": 3,
-		"request": 3, "request_named": 4, "reference": 2, "create": 4, "warn": 3, "fail": 3,
+		"request": 3, "request_named": 4, "reference": 2, "resource_id": 1, "create": 4, "warn": 3, "fail": 3,
 	}
 	for _, name := range []string{"open", "exists", "glob", "setting", "products", "open_product", "request", "request_named",
 		"run", "assets", "listed", "try_products",
-		"reference", "create", "warn", "fail"} {
+		"reference", "resource_id", "create", "warn", "fail"} {
 		for i := range texts[name] {
 			for _, p := range pointers {
 				b := guest(name)
@@ -474,7 +474,7 @@ func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 	f.Add([]byte("\x05\x01\x03\x0a\x01\x02\x01\x03\x0c\x01\x03\x01\x03"))
 	names := []string{
-		"asset", "settings", "setting", "open", "exists", "glob", "products", "assets", "listed", "try_products", "open_product", "size", "read", "reference", "create", "write",
+		"asset", "settings", "setting", "open", "exists", "glob", "products", "assets", "listed", "try_products", "open_product", "size", "read", "reference", "resource_id", "create", "write",
 		"close", "request", "request_named", "adopt", "run", "warn", "fail", "error", "fd_write", "random_get", "clock_time_get", "poll_oneoff", "fd_fdstat_get", "args_sizes_get", "environ_get",
 	}
 	values := []int64{0, 1, 2, 3, 4096, 4097, 4200, 65535, 65536, -1, 1 << 31, 1<<31 - 1, 1 << 20, 40, 8, 100}

@@ -172,7 +172,7 @@ func problemOf(t testing.TB, err error) *processor.Problem {
 func runOn(t testing.TB, p processor.Processor, asset, content string) processortest.Result {
 	t.Helper()
 	return processortest.Run(t, p, processortest.Case{Files: map[string][]byte{asset: []byte(content), "other.txt": []byte("other")}, Asset: asset,
-		Meta: map[string]map[string]any{"b.png": {"status": "final"}},
+		Meta: map[string]map[string]any{"b.png": {"status": "final"}}, ResourceIDs: map[string]uint32{"refs": 7},
 		Others: map[string][]processortest.OtherProduct{"b.png": {{Product: processor.Product{Type: "texture", File: "b.png.ktx2"}, Data: []byte("pixels")},
 			{Product: processor.Product{Type: "texture", File: "b.png.tv", Platform: "tv"}, Data: []byte("tv pixels")}}}})
 }
@@ -189,7 +189,7 @@ func TestGuest(t *testing.T) {
 	want := []string{
 		"file dir/all.guest", "missing missing.txt", "exists other.txt: true", "exists missing.txt: false", "glob *.txt", "products b.png", "product b.png ",
 		"assets *.png", "try products nobody.png  ", "try products b.png  other", "try products b.png tv ", "product b.png ",
-		"asset b.png", "asset nobody.png",
+		"asset b.png", "asset nobody.png", `resource id ""`, `resource id "refs"`,
 	}
 	if !slices.Equal(r.Observations, want) {
 		t.Errorf("observations %q", r.Observations)

@@ -64,11 +64,12 @@ type session struct {
 // Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is
 // what stopped the build as a whole, and a diag.List if the cause is in the project.
 func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error) {
-	r, lost, err := p.build(ctx, req)
-	if lost && err == nil && ctx.Err() == nil { // lost and damaged products are known now, and made before the jobs that need them
+	r, due, err := p.build(ctx, req)
+	for due &^= req.done; due != 0 && err == nil && ctx.Err() == nil; due &^= req.done { // once for each reason
 		first := r
-		req.again = true
-		if r, _, err = p.build(ctx, req); err == nil {
+		req.done |= due & -due
+		req.Force = false // what was forced has run
+		if r, due, err = p.build(ctx, req); err == nil {
 			if r.After(first); req.Outcomes == report.ChangedOutcomes {
 				r.Outcomes = append(first.Outcomes, r.Outcomes...)
 			}
@@ -77,15 +78,26 @@ func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error
 	return r, p.OwnFiles(err)
 }
 
-// build runs one build. lost reports that it could not read what a job had made.
-func (p *Project) build(ctx context.Context, req Request) (r *report.Report, lost bool, err error) {
+// again is why a build is followed by another one for the same request.
+type again uint8
+
+const (
+	lostContent again = 1 << iota // it could not read what a job had made: that is known now, and made before the jobs that need it
+	otherIDs                      // jobs saw other resource ids than kiln.ids has at its end
+)
+
+const otherIDsBecause = "jobs asked for resource ids that have just been assigned"
+
+// build runs one build. due are the reasons for another one.
+func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due again, err error) {
 	s := p.newSession(req)
 	r, err = s.run(ctx)
 	if gone := p.StateGone(); gone != nil { // the reason why jobs failed
-		return nil, false, gone
+		return nil, 0, gone
 	}
 	if r != nil {
 		r.Messages = append(s.notes, r.Messages...)
+		r.Once = slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return m.Code != diag.StateDamaged && !slices.Contains(s.notes, m) })
 	}
 	if p.Resident != nil && err == nil && r != nil && s.resumed {
 		p.Resident.Put(p.Workspace, s.Prev)
@@ -93,7 +105,18 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, los
 			p.Resident.Spare = s.Scanned.Files // prev has its content now
 		}
 	}
-	return r, r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost), err
+	return r, s.due(r), err
+}
+
+// due are the reasons for another build.
+func (s *session) due(r *report.Report) (why again) {
+	if r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost) {
+		why = lostContent
+	}
+	if r != nil && s.shipment.Renumbered {
+		why |= otherIDs
+	}
+	return why
 }
 
 func (s *session) run(ctx context.Context) (*report.Report, error) {
@@ -257,7 +280,7 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	}
 	r := s.report()
 	r.Outcomes = outcomes
-	if !s.tree.Lost || s.req.again { // else, what is lost is made, and is no failure
+	if s.due(r)&^s.req.done == 0 { // else, another build follows, in which what is lost is made, and is no failure
 		s.tell(slices.Concat(s.notes, s.said()))
 	}
 	if ok, err := s.save(r); !ok || err != nil {

@@ -17,7 +17,7 @@ import (
 // blobs can be fetched.
 func (s *session) share(ctx context.Context) {
 	s.endSharing()
-	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.again)
+	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.done&lostContent != 0)
 	s.dispatcher = s.P.Farm().Work(s.W)
 }
 

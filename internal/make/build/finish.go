@@ -2,9 +2,7 @@ package build
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -35,20 +33,10 @@ func (s *session) report() *report.Report {
 	r.Summary.Downloaded, r.Summary.Uploaded, r.Summary.Saved = t.Downloaded, t.Uploaded, t.Saved
 	r.Messages = s.source().Collect()
 	r.Summary.Warnings = report.Warnings(r.Messages)
-	s.noteWritten(&r.Summary)
+	r.Summary.NoteWritten(s.wrote, s.P.Output)
 	s.notices.Failed, s.notices.Held = r.Summary.AssetsFailed, r.Held
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r
-}
-
-// noteWritten lists the files besides products that were written.
-func (s *session) noteWritten(sum *report.Summary) {
-	sum.Wrote = slices.Sorted(maps.Keys(s.wrote))
-	for _, f := range sum.Wrote {
-		if !strings.HasPrefix(f, s.P.Output+"/") {
-			sum.Commit = append(sum.Commit, f)
-		}
-	}
 }
 
 // findLive finds the current results of the project's tasks.
@@ -137,19 +125,17 @@ func (s *session) ship(ctx context.Context) bool {
 			s.wrote[file] = true
 		},
 	}
-	if s.few != nil {
-		if !ship.Wanted(s.P.Project) {
-			return true
-		}
+	if s.few != nil && ship.Wanted(s.P.Project) {
 		var ok bool
-		s.shipment, ok = with.Changed(ctx)
-		return ok || s.no("what changed concerns parcels, numbers or constants as a whole")
-	}
-	if (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
+		if s.shipment, ok = with.Changed(ctx); !ok {
+			return s.no("what changed concerns parcels, numbers or constants as a whole")
+		}
+	} else if s.few == nil && (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
 		s.shipment = with.All(ctx)
 		s.stopped = s.shipment.Stopped
 		s.notes = append(s.notes, s.shipment.Notes...)
 	}
+	with.Renumber(&s.shipment)
 	return true
 }
 

@@ -70,6 +70,8 @@ func (s *session) whyAll(t *source.Table) string {
 		return "it was asked for"
 	case !s.SameRules():
 		return "kiln.toml, a processor or Kiln itself changed"
+	case s.req.done&otherIDs != 0:
+		return otherIDsBecause
 	case !s.resumable():
 		return "the build before left something to be done"
 	case !prev.Plain || len(s.messages) > 0:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
@@ -43,6 +44,9 @@ func TestRandomCalm(t *testing.T) {
 // TestRandomIgnore is TestRandomCalm of a project in which much that jobs read is harmless.
 func TestRandomIgnore(t *testing.T) { t.Parallel(); randomly(t, true, []int{ignoring}) }
 
+// TestRandomNumbers is TestRandomCalm of projects with parcels, in which many jobs ask for resource ids and these change often.
+func TestRandomNumbers(t *testing.T) { t.Parallel(); randomly(t, true, numbering) }
+
 // edits is how many steps a random test does.
 func edits() int {
 	if !thorough.Enabled() {
@@ -57,6 +61,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		r := newRandom(t, rng)
 		r.calm = calm
 		if calm {
+			r.numbering = slices.Equal(projects, numbering)
 			r.project = pick(r, projects...)
 			r.p.write("kiln.toml", projectFiles[r.project])
 			if strings.Contains(projectFiles[r.project], "mod") {
@@ -83,11 +88,17 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		if strings.Contains(projectFiles[r.project], "parcels") {
 			enough = n / 16 // jobs that begin and cease to fail in them take all tasks
 		}
+		if r.numbering {
+			enough = n / 40 // and so do numbers that are changed by hand or that jobs asked for
+		}
 		if calm && r.p.shorts < enough {
 			t.Error("too few builds looked at few tasks")
 		}
 		if len(projects) == 1 && r.p.holding < n/16 {
 			t.Error("too few builds had something held by ignore")
+		}
+		if r.numbering && r.p.because[otherIDsBecause] < n/16 {
+			t.Error("too few builds assigned resource ids that jobs asked for")
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
@@ -105,6 +116,8 @@ type random struct {
 	past    map[string][]string // contents that a file had
 	project int                 // which of the project files
 	calm    bool
+
+	numbering bool // much is about resource ids
 }
 
 func newRandom(t *testing.T, rng *rand.Rand) *random {
@@ -138,9 +151,16 @@ func (r *random) name() string {
 // script writes a few lines of what a script can do.
 func (r *random) script() string {
 	var b strings.Builder
+	if r.numbering && r.rng.IntN(2) == 0 {
+		fmt.Fprintf(&b, "number %s\n", pick(r, "", "x", "y"))
+	}
 	for range 1 + r.rng.IntN(4) {
 		n := r.name()
-		switch r.rng.IntN(32) {
+		switch r.rng.IntN(35) {
+		case 32, 33:
+			fmt.Fprintf(&b, "number %s\n", pick(r, "", "x", "y"))
+		case 34:
+			fmt.Fprintf(&b, "part %s 1\nnumber %[1]s\n", pick(r, "x", "y"))
 		case 29:
 			fmt.Fprintf(&b, "assets %s\n", pick(r, "**", "sub/**/*.txt", "*.s", "{sub,other}/*", "a.*", "pinned"))
 		case 30, 31:
@@ -207,9 +227,11 @@ func (r *random) program() string {
 
 // shadow writes a line of what the script's other processor does.
 func (r *random) shadow() string {
-	switch r.rng.IntN(8) {
+	switch r.rng.IntN(9) {
 	case 0:
 		return "read " + r.name()
+	case 8:
+		return "number " + pick(r, "", "x", "z", "shadow")
 	case 1:
 		return "list " + r.name()
 	case 2, 3:
@@ -229,6 +251,9 @@ func (r *random) content(name string) string {
 		return pick(r, old...)
 	}
 	c := fmt.Sprintf("content %d", r.rng.IntN(4))
+	if r.rng.IntN(10) == 0 {
+		c = "number " + pick(r, "", "x")
+	}
 	if strings.HasSuffix(name, ".s") {
 		c = r.script()
 	}
@@ -368,6 +393,9 @@ var projectFiles = []string{
 		"[[rules]]\nmatch = \"*.bin\"\nimport = \"script\"\nprocessor = \"gather\"\nignore = [\"**\"]\n",
 }
 
+// numbering are those of them with parcels.
+var numbering = []int{7, 8, 13}
+
 // ignoring is the last of them.
 var ignoring = len(projectFiles) - 1
 
@@ -440,6 +468,34 @@ func (r *random) outputDir() string {
 		return "out"
 	}
 	return "build"
+}
+
+// numbers does something to kiln.ids, as a user does by hand or by a merge.
+func (r *random) numbers() {
+	lines := strings.SplitAfter(strings.TrimSuffix(r.p.read(ids.FileName), "\n"), "\n")
+	if len(lines) < 3 {
+		return
+	}
+	i, k := 1+r.rng.IntN(len(lines)-1), 1+r.rng.IntN(len(lines)-1)
+	a, b := strings.Split(lines[i], "\t"), strings.Split(lines[k], "\t")
+	switch how := r.rng.IntN(4); {
+	case how == 0:
+		r.note("a line of kiln.ids lost: %q", lines[i])
+		lines[i] = ""
+	case how == 1 && len(a) > 1:
+		r.note("another number: %q", lines[i])
+		a[1] = fmt.Sprint(1000+r.n, strings.TrimLeft(a[1], "0123456789")) // of two equal ones no build makes parcels, and old ones stay
+		lines[i] = strings.Join(a, "\t")
+	case how == 2 && len(a) > 2 && len(b) > 2:
+		r.note("numbers exchanged: %q, %q", lines[i], lines[k])
+		a[1], b[1] = b[1], a[1]
+		lines[i], lines[k] = strings.Join(a, "\t"), strings.Join(b, "\t")
+	default:
+		r.note("kiln.ids lost")
+		r.p.remove(ids.FileName)
+		return
+	}
+	r.p.write(ids.FileName, strings.Join(lines, ""))
 }
 
 // output does something to the output tree.
@@ -645,6 +701,9 @@ func (r *random) step() {
 	}
 	if r.rng.IntN(8) == 0 {
 		r.meddle()
+	}
+	if r.rng.IntN(15) == 0 || r.numbering && r.rng.IntN(5) == 0 {
+		r.numbers()
 	}
 	r.accept()
 	if r.rng.IntN(4) == 0 {

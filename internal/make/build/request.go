@@ -47,7 +47,7 @@ type Request struct {
 	Placed    func([]report.Outcome) // called in a build of few tasks when all outputs are in place, before the state is written; may be nil
 	Reporter  Reporter
 
-	again bool // the build just before this one found lost products
+	done again // why builds just before this one were not enough
 }
 
 // Tell is called for each job that ran, with its messages, as soon as it ends; and, without a job, for

@@ -24,7 +24,7 @@ import (
 // cannot.
 func (s *session) save(r *report.Report) (bool, error) {
 	h := s.head(r)
-	s.leave()
+	s.Before.Leave(s.Set)
 	if s.few != nil {
 		return s.saveFew(r, h), nil
 	}
@@ -156,17 +156,6 @@ func (s *session) saveHeads(next *state.Image) {
 		next.Tasks[i].Head = s.Traces.Head(next.Tasks[i].Key)
 	}
 	next.Log = s.Traces.Mark()
-}
-
-// leave records that the traces of removed tasks were used until now.
-func (s *session) leave() {
-	for _, was := range s.Before.Tasks {
-		if !s.IsLive(s.W.ByKey(was.Key)) {
-			if traces := s.Traces.Traces(was.Key); len(traces) > 0 {
-				s.Traces.Use(was.Key, traces[0])
-			}
-		}
-	}
 }
 
 // sortedKeys are a map's keys in order.

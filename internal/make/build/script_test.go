@@ -30,6 +30,7 @@ import (
 //	opt ID           one that is optional
 //	part NAME WORDS  a product of its own with the words
 //	env NAME         its value
+//	number NAME      the resource id of a product of this asset, and whether it has one
 //	scratch          what is in the scratch folder, which then gets a file
 //	fail WORDS       a problem on this line
 //	warn WORDS       a warning on this line
@@ -151,6 +152,9 @@ func (s *script) line(ctx context.Context, job processor.Job, out io.Writer, n i
 	case "env":
 		v, ok := job.Env(rest)
 		return say(fmt.Sprint(v, ok))
+	case "number":
+		id, ok := job.ResourceID(rest)
+		return say(fmt.Sprint(id, ok))
 	case "scratch":
 		return s.scratch(job, say)
 	case "setting", "platform":
@@ -345,7 +349,7 @@ func (seeder) Process(_ context.Context, job processor.Job) error {
 }
 
 // Part reads a file, or another part, and writes its content and the length of that, hidden, and its name for all to see, with the
-// content if that begins with "show".
+// content if that begins with "show". If it begins with "number", the resource id of the product of that name follows.
 func (s *script) Part(_ context.Context, job processor.Job, name string) error {
 	var content strings.Builder
 	if of, ok := strings.CutPrefix(name, "+"); ok {
@@ -356,6 +360,11 @@ func (s *script) Part(_ context.Context, job processor.Job, name string) error {
 		return err
 	} else if content.Write(b); strings.HasPrefix(content.String(), "fail") {
 		return &processor.Problem{Path: name, Text: "the part is broken", Hint: "mend it"}
+	}
+	if product, ok := strings.CutPrefix(content.String(), "number "); ok {
+		product, _, _ = strings.Cut(product, "\n")
+		id, ok := job.ResourceID(product)
+		fmt.Fprintln(&content, id, ok)
 	}
 	seen := name
 	if strings.HasPrefix(content.String(), "show") {

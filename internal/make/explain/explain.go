@@ -3,10 +3,12 @@ package explain
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
@@ -124,6 +126,8 @@ func Observation(o engine.Observation) string {
 		return "the list of assets " + project.ShowPattern(Subject(o)) + ", with their settings"
 	case job.SawListed:
 		return "the list of assets " + project.ShowPattern(Subject(o)) + ", with their settings and metadata"
+	case job.SawID:
+		return "the resource id of " + Subject(o)
 	}
 	return o.Subject
 }
@@ -147,14 +151,30 @@ func difference(o engine.Observation, now digest.Hash) string {
 	switch {
 	case o.Value.IsZero() && o.Kind == job.SawExists, o.Value.IsZero() && o.Kind == job.SawFile:
 		return "was missing and is there now"
+	case o.Value.IsZero() && o.Kind == job.SawID:
+		return "was not known and is " + Value(o, now) + " now"
 	case o.Value.IsZero():
 		return "was not there and is now"
 	case now.IsZero() && (o.Kind == job.SawFile || o.Kind == job.SawExists):
 		return "is no longer there"
 	case now.IsZero():
 		return "no longer exists"
+	case o.Kind == job.SawID:
+		return "changed: " + Value(o, o.Value) + ", now " + Value(o, now)
 	}
 	return fmt.Sprintf("changed: %s, now %s", o.Value.Short(), now.Short())
+}
+
+// Value is a value of an observation as text: a hash, a resource id, or nothing if it was not there.
+func Value(o engine.Observation, value digest.Hash) string {
+	switch {
+	case value.IsZero():
+		return ""
+	case o.Kind == job.SawID:
+		id, _ := job.IDIn(value)
+		return strconv.FormatUint(uint64(id), 10)
+	}
+	return value.String()
 }
 
 // Kind is the name of an observation's kind in the content database and in JSON.
@@ -190,6 +210,8 @@ func Kind(o engine.Observation) string {
 		return "setting"
 	case job.SawAssets, job.SawCatalogue, job.SawListed:
 		return "assets"
+	case job.SawID:
+		return "id"
 	}
 	return "unknown"
 }
@@ -205,6 +227,10 @@ func Subject(o engine.Observation) string {
 	}
 	if o.Kind == job.SawNamed {
 		return job.NamedText(o.Subject)
+	}
+	if o.Kind == job.SawID {
+		id, product := job.Numbered(o.Subject)
+		return ids.Name{Asset: id, Product: product}.String()
 	}
 	if o.Kind == job.SawAssets || o.Kind == job.SawCatalogue || o.Kind == job.SawListed {
 		_, pattern := job.Meant(o.Subject)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -116,6 +117,9 @@ func (x *exchange) predict() {
 		case job.SawSettings:
 			s := task.ParseSubject(o.Subject)
 			expect(written.Settings, s.Asset, s.Processor)
+		case job.SawID:
+			_, product := job.Numbered(o.Subject)
+			expect(written.ID, product)
 		}
 	}
 }
@@ -265,6 +269,10 @@ func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a w
 	case written.Env:
 		if value, ok := j.Env(c.Names[0]); ok {
 			a.Names = []string{value}
+		}
+	case written.ID:
+		if id, ok := j.ResourceID(c.Names[0]); ok {
+			a.Names = []string{strconv.FormatUint(uint64(id), 10)}
 		}
 	case written.Products:
 		a.Products, err = j.Products(c.Names...)

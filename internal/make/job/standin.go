@@ -89,6 +89,7 @@ func (j *standIn) Run(_ context.Context, c processor.Command) (processor.Result,
 	return processor.Result{}, j.missing("run", strings.Join(c.Args, " "))
 }
 func (j *standIn) Env(string) (string, bool)            { return "", false }
+func (j *standIn) ResourceID(string) (uint32, bool)     { return 0, false }
 func (j *standIn) Warn(processor.Problem)               {}
 func (j *standIn) NeedMemory(int64) error               { return nil } // placeholders are small and made one at a time
 func (j *standIn) UsedMemory(int64)                     {}

@@ -54,6 +54,7 @@ const (
 	SawSettings                            // settings that a processor of another asset has
 	SawCatalogue                           // which assets a pattern means on a platform, and what their processors and settings are
 	SawListed                              // the same, and their metadata
+	SawID                                  // the number that kiln.ids has for a product of the job's asset; no value if it has none
 )
 
 // World answers the engine's questions from one scan of the source files, and runs jobs.
@@ -79,6 +80,7 @@ type World struct {
 	platforms  []string
 	programs   *command.Programs
 	settings   func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
+	ids        func() IDs
 	All        []*Task         // by asset, then platform; without parts
 	Packs      map[string]bool // by platform: whether products go into parcels
 	Reporter   Reporter
@@ -101,6 +103,7 @@ type World struct {
 	Lost      bool                       // the content of a product that a job needs is lost or damaged
 	Leftovers bool                       // an output could not be put in place: a temporary file may be left beside it
 
+	AskedIDs  atomic.Bool // a job asked for a number, or had
 	scratches atomic.Int64
 
 	Named *asset.Named // settings that rules give to requests
@@ -127,6 +130,8 @@ type Setting struct {
 	// Settings resolves the settings of a request to a processor: those that the requester gives, as JSON, over those
 	// of the platform, and its dependencies by hand, in the form of asset.ByHand.
 	Settings func(info processor.Info, platform, given, byHand string) (asset.Resolved, error)
+
+	IDs func() IDs // reads kiln.ids, and returns the numbers of products
 }
 
 // NewWorld returns a world without tasks.
@@ -134,7 +139,7 @@ func NewWorld(s Setting) *World {
 	w := &World{
 		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
-		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, requests: map[string]*asset.Asset{},
+		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, ids: sync.OnceValue(s.IDs), requests: map[string]*asset.Asset{},
 		jobs: map[ID]*Task{}, parts: map[partID]*Task{}, works: map[workOf]*engine.Work{},
 		byKey: digest.NewIndex(func(t *Task) *digest.Hash { return (*digest.Hash)(&t.Key) }, 0),
 		globs: map[string]digest.Hash{}, meanings: map[string][]*asset.Asset{}, Tools: map[string]*Tool{}, Vars: map[string]digest.Hash{},
@@ -197,6 +202,8 @@ func (w *World) Observe(kind engine.Kind, subject string) (digest.Hash, error) {
 		platform, pattern := Meant(subject)
 		_, h := w.catalogue(kind, platform, pattern)
 		return h, nil
+	case SawID:
+		return w.number(subject), nil
 	}
 	return digest.Hash{}, fmt.Errorf("unknown kind of observation %d", kind)
 }

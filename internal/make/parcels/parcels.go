@@ -38,6 +38,8 @@ type Shipment struct {
 	Again   bool // the next build must check it again
 	Stopped bool
 	Notes   diag.List
+
+	Renumbered bool // kiln.ids has other numbers than jobs saw: they run in the build that follows
 }
 
 // Shipping brings resource ids, parcels and constants up to date.

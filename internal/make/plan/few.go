@@ -62,6 +62,17 @@ type Before struct {
 	Tasks   []state.TaskState
 }
 
+// Leave records that the traces of tasks that the project has no more were used until now.
+func (b *Before) Leave(s *results.Set) {
+	for _, was := range b.Tasks {
+		if !s.IsLive(s.W.ByKey(was.Key)) {
+			if traces := s.Traces.Traces(was.Key); len(traces) > 0 {
+				s.Traces.Use(was.Key, traces[0])
+			}
+		}
+	}
+}
+
 // Untouched reports whether a trace is the one that held before, and no change reaches its task. For an atlas
 // of 2,000 images this applies to 31 of 32 groups, so their images are not checked. If its products are lost
 // (700 lstats would show that in 12 ms), a job that needs them fails in a way that may pass, and a build of

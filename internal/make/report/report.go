@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -49,6 +51,16 @@ type Summary struct {
 	Saved      float64 `json:"saved,omitempty"`  // seconds that adopted results took where they ran
 }
 
+// NoteWritten lists the files besides products that were written.
+func (s *Summary) NoteWritten(files map[string]bool, output string) {
+	s.Wrote = slices.Sorted(maps.Keys(files))
+	for _, f := range s.Wrote {
+		if !strings.HasPrefix(f, output+"/") {
+			s.Commit = append(s.Commit, f)
+		}
+	}
+}
+
 // JobReport is the outcome of one job.
 type JobReport struct {
 	Asset, Platform, Processor string
@@ -70,6 +82,7 @@ func (j *JobReport) Name() string { return task.Name(j.Asset, j.Among, j.Part) }
 type Report struct {
 	Summary  Summary
 	Messages diag.List   // root causes first
+	Once     diag.List   // those of them that the next build does not report again
 	Jobs     []JobReport // that ran, or would; all if the request was a dry run
 	Stopped  bool        // by the context or FailFast; what was finished is kept
 	Passing  bool        // a job failed in a way that may pass by itself: to build again may help although nothing changes
@@ -78,7 +91,7 @@ type Report struct {
 	Outcomes []Outcome   // as wanted, in no order
 }
 
-// After adds the jobs of a build that came before this one for the same request.
+// After adds the jobs of a build that came before this one for the same request, and the messages that only that one had.
 func (r *Report) After(first *Report) {
 	name := func(j *JobReport) string { return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
@@ -100,6 +113,14 @@ func (r *Report) After(first *Report) {
 			r.Summary.FromCache++
 		} else {
 			r.Summary.Built++
+		}
+	}
+	for _, m := range slices.Backward(first.Once) {
+		if !slices.ContainsFunc(r.Messages, func(x *diag.Message) bool { return x.ID() == m.ID() }) {
+			r.Messages, r.Once = append(diag.List{m}, r.Messages...), append(diag.List{m}, r.Once...)
+			if m.Code == diag.StateDamaged {
+				r.Summary.Warnings++
+			}
 		}
 	}
 	r.Summary.AssetsBuilt = max(r.Summary.AssetsBuilt, r.assetsRun())

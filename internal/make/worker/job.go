@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -306,6 +307,18 @@ func (w *run) Env(name string) (string, bool) {
 		return "", false
 	}
 	return a.Names[0], true
+}
+
+func (w *run) ResourceID(name string) (uint32, bool) {
+	a, err := w.ask(written.Call{Kind: written.ID, Names: []string{name}})
+	if err != nil || len(a.Names) == 0 {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(a.Names[0], 10, 32)
+	if err != nil {
+		w.onlyThere("the resource id of %q: %v", name, err)
+	}
+	return uint32(id), err == nil
 }
 
 // product is a product being written.

@@ -14,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -154,6 +155,7 @@ func (p *Workspace) World(t *source.Table, blobs *cas.Store) *job.World {
 		Settings: func(info processor.Info, platform, given, byHand string) (asset.Resolved, error) {
 			return asset.Requested(p.Project, info, platform, given, byHand)
 		},
+		IDs: func() job.IDs { return ship.IDsIn(p.Dir) },
 	})
 }
 

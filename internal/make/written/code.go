@@ -250,7 +250,7 @@ func (d *decoder) call() Call {
 // complete reports whether a call has the fields that its kind requires.
 func (c *Call) complete() bool {
 	switch c.Kind {
-	case Open, Exists, Glob, Find, Env, Assets, Tool:
+	case Open, Exists, Glob, Find, Env, Assets, Tool, ID:
 		return len(c.Names) == 1
 	case Reference, Settings:
 		return len(c.Names) == 2

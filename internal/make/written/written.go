@@ -78,7 +78,7 @@ type Named struct{ Name, Text string }
 // Kind of a call of a processor.Job's method.
 type Kind uint8
 
-// Kinds of calls. Up to Needed they are questions, each with an answer that the job holds; the others have an effect alone.
+// Kinds of calls. Up to ID they are questions, each with an answer that the job holds; the others have an effect alone.
 const (
 	Open      Kind = iota + 1 // Names: a path. Content
 	Source                    // Content
@@ -97,6 +97,7 @@ const (
 	Try                       // Names: asset, platform and processor of a processor.Ask. Yes, and Products in one list
 	Tool                      // Names: a program, or a file by its path. Names: where it is, and its hash; Content, if it is of the project
 	Needed                    // Products on which the job depends by hand, in one list
+	ID                        // Names: a product of the asset. Names: its resource id; none if it has none
 	Platform
 	Adopt  // Product, Output
 	Create // Output, Content
@@ -108,7 +109,7 @@ const (
 )
 
 // IsQuestion reports whether calls of a kind have answers.
-func (k Kind) IsQuestion() bool { return k >= Open && k <= Needed }
+func (k Kind) IsQuestion() bool { return k >= Open && k <= ID }
 
 // Call is a call of a method.
 type Call struct {

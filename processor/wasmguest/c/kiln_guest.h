@@ -68,6 +68,8 @@ KILN_IMPORT("close") int kiln_close(kiln_handle h);
 
 /* Products. References are the texts that kiln_reference gives, one after the other. */
 KILN_IMPORT("reference") kiln_handle kiln_reference(const char *asset, kiln_size n, const char *name, kiln_size m, int required);
+/* The number by which games find a product of this asset, or KILN_NOT_FOUND as long as it has none; without a name, that of the main product. */
+KILN_IMPORT("resource_id") int kiln_resource_id(const char *name, kiln_size n);
 KILN_IMPORT("create") kiln_handle kiln_create(const char *name, kiln_size n, const char *type, kiln_size m, const char *extension, kiln_size k,
                                               const char *references, kiln_size r);
 KILN_IMPORT("write") int kiln_write(kiln_handle h, const void *from, kiln_size n);

@@ -214,6 +214,8 @@ func all(job processor.Job) error {
 	say(ref, err)
 	_, err = job.Reference("nobody.png", "", true)
 	say(err, errors.Is(err, fs.ErrNotExist))
+	say(job.ResourceID(""))
+	say(job.ResourceID("refs"))
 	_, err = job.Tool("cc")
 	say(err)
 	_, err = job.Parts("x")
