@@ -70,7 +70,9 @@ func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error
 		req.done |= due & -due
 		req.Force = false // what was forced has run
 		if r, due, err = p.build(ctx, req); err == nil {
-			r.After(first, req.Outcomes)
+			if r.After(first); req.Outcomes == report.ChangedOutcomes {
+				r.Outcomes = append(first.Outcomes, r.Outcomes...)
+			}
 		}
 	}
 	return r, p.OwnFiles(err)

@@ -358,9 +358,6 @@ func (s *Mirror) spokeBefore() (list []*asset.Asset) {
 // assetRecord is an asset with its jobs, and what their parts made in theirs.
 func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bool) contentdb.Asset {
 	rec := contentdb.Asset{ID: a.ID, UUID: a.UUID, Path: a.Path, Folder: a.Folder, Processor: a.Processor, Meta: metaRecords(a)}
-	if _, _, there := s.W.Table.Find(a.Path); a.Declared && a.Path != "" {
-		rec.Missing = !there
-	}
 	for i := range a.Resolved {
 		t := s.W.Task(a, &a.Resolved[i], "")
 		parts := append(s.Parts[t][:len(s.Parts[t]):len(s.Parts[t])], s.RequestsOf(t)...)

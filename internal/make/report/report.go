@@ -92,7 +92,7 @@ type Report struct {
 }
 
 // After adds the jobs of a build that came before this one for the same request, and the messages that only that one had.
-func (r *Report) After(first *Report, which Outcomes) {
+func (r *Report) After(first *Report) {
 	name := func(j *JobReport) string { return task.FullName(task.Name(j.Asset, j.Among, ""), j.Platform) }
 	again := map[string]bool{}
 	for i := range r.Jobs {
@@ -131,9 +131,6 @@ func (r *Report) After(first *Report, which Outcomes) {
 	r.Summary.Uploaded += first.Summary.Uploaded
 	r.Summary.LookedAt += first.Summary.LookedAt
 	r.Summary.Seconds += first.Summary.Seconds
-	if which == ChangedOutcomes {
-		r.Outcomes = append(first.Outcomes, r.Outcomes...)
-	}
 }
 
 // union merges sorted lists and removes duplicates.

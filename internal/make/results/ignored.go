@@ -34,8 +34,14 @@ func (s *Set) HeldByIgnore() map[string]bool {
 			requests[s.W.Task(t.Asset, t.On, "")] = true
 		case t != nil:
 			jobs[s.W.Task(t.Asset, t.On, "").Subject()] = true
-		case of.Part == "" && !task.IsRequest(of.Asset):
+		case task.IsRequest(of.Asset):
+		case of.Part == "":
 			jobs[at.Subject] = true
+		default: // a part for which its job did not ask in this build
+			of.Part = ""
+			if main := s.W.TaskFor(of.String()); main != nil {
+				jobs[main.Subject()] = true
+			}
 		}
 	}
 	if len(requests) == 0 {

@@ -56,7 +56,6 @@ type Asset struct {
 	ID, UUID  string
 	Path      string // of the primary source file, or of the folder; "" if there is none
 	Folder    bool
-	Missing   bool   // the primary source file does not exist
 	Processor string // several are separated by ", "
 	Meta      []Meta // by key; a key occurs several times if its value is a list
 	Jobs      []Job  // on each platform one for each of its processors, in sequence

@@ -254,12 +254,13 @@ func (w *writer) prepare() error {
 	return w.err
 }
 
-// file returns the number of a source file. An unknown file gets a row, to be filled by putFiles.
-func (w *writer) file(path string, present bool) int64 {
+// file returns the number of a source file. An unknown file gets a row. It is that of a missing file until putFiles fills it: a job that is
+// held by ignore may have observed a file that was removed long ago.
+func (w *writer) file(path string) int64 {
 	no, isNew, err := w.files.get(path)
 	w.note(err)
 	if isNew {
-		w.note(w.insert.file.int(no).text(path).null().bool(present).null().null().run())
+		w.note(w.insert.file.int(no).text(path).null().bool(false).null().null().run())
 	}
 	return no
 }
@@ -336,7 +337,7 @@ func (w *writer) putAsset(a *Asset) error {
 	processor, file := w.text(a.Processor), int64(0)
 	w.needing.needs(named{uuid: a.UUID, own: true})
 	if !a.Folder && a.Path != "" {
-		file = w.file(a.Path, !a.Missing)
+		file = w.file(a.Path)
 		w.needing.needs(named{file: file, own: true})
 	}
 	w.tally = tally{}
@@ -482,7 +483,7 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 		o := &j.Observations[seq]
 		var file int64
 		if o.Kind.ofFile() {
-			file = w.file(o.Subject, o.Kind != SawMissing)
+			file = w.file(o.Subject)
 		}
 		row := w.insert.observation.int(asset).int(platform).int(int64(observations + seq)).int(processor).int(int64(o.Group)).text(string(o.Kind))
 		if file != 0 {

@@ -94,7 +94,7 @@ func Dial(address string, as Credentials) (*Client, error) {
 	c := &Client{instance: strings.Trim(u.Path, "/"), timeout: callTimeout, connects: connects}
 	opts := []grpc.DialOption{
 		grpc.WithUserAgent("kiln"),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connects}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 2 * connects}),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(windows),
 		grpc.WithUnaryInterceptor(c.reachUnary), grpc.WithStreamInterceptor(c.reachStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage+1<<20), grpc.MaxCallSendMsgSize(maxMessage+1<<20)),
