@@ -114,10 +114,10 @@ func (s *session) due(r *report.Report) (why again) {
 	if r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost) {
 		why = lostContent
 	}
-	if r != nil && s.shipment.Reheld {
+	if s.shipment.Reheld {
 		why |= otherHeld
 	}
-	if r != nil && s.shipment.Renumbered {
+	if s.shipment.Renumbered {
 		why |= otherIDs
 	}
 	return why

@@ -136,9 +136,7 @@ func (s *session) ship(ctx context.Context) bool {
 		s.notes = append(s.notes, s.shipment.Notes...)
 	}
 	with.Renumber(&s.shipment)
-	if len(s.req.Patterns) == 0 && !s.stopped {
-		with.Hold(&s.shipment)
-	}
+	with.Hold(&s.shipment, len(s.req.Patterns) == 0 && !s.stopped)
 	return true
 }
 

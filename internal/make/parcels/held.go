@@ -10,9 +10,12 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Hold compares what parcels hold at the end of a build of all assets with what jobs saw of that while they ran, and records it for the
-// next build.
-func (s *Shipping) Hold(to *Shipment) {
+// Hold compares what parcels hold at the end of a build with what jobs saw of that while they ran, and records it for the next build. If
+// the build was not one of all assets, that is not known.
+func (s *Shipping) Hold(to *Shipment, all bool) {
+	if !all {
+		return
+	}
 	was, now := s.W.Held(), job.Held{}
 	asked := s.W.AskedHeld
 	for key, ids := range was {

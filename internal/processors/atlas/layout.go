@@ -276,7 +276,7 @@ func (l *layouter) check() error {
 	if pixels > l.maxPixels {
 		problems = append(problems, &processor.Problem{
 			Code: string(diag.AtlasTooMuch),
-			Text: fmt.Sprintf("the images in %q have more than %d pixels in all", l.job.Asset().ID, l.maxPixels),
+			Text: fmt.Sprintf("the images in %q have more than %d pixels in all", cmp.Or(l.job.Asset().Path, l.job.Asset().ID), l.maxPixels),
 			Hint: "make several atlases of it: one rule for each folder below",
 		})
 	}

@@ -510,7 +510,7 @@ func (t *Turn) Build(ctx context.Context, req build.Request) (*report.Report, er
 		t.r.take(&b)
 		first := r
 		if r, err = attempt(); err == nil {
-			r.After(first, req.Outcomes)
+			r.After(first)
 		}
 	}
 	if err == nil {

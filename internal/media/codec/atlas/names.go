@@ -22,8 +22,8 @@ func Stem(file string) string {
 	return file
 }
 
-// NameOf returns what the stem of an image means: the name of its frame, the number of its pixels for each pixel in the game, in thousandths,
-// and whether it is a nine-patch, if such names mean that.
+// NameOf returns what the stem of an image means: the name of its frame, the number of its pixels for each pixel in the
+// game, in thousandths, and whether it is a nine-patch, if such names mean that.
 func NameOf(stem string, ninePatch bool) (name string, thousandths int, patch bool) {
 	name, thousandths = stem, 1000
 	if s, ok := strings.CutSuffix(name, ".9"); ok && ninePatch && s != "" && !strings.HasSuffix(s, "/") {
