@@ -13,7 +13,7 @@ import (
 // Hold compares what parcels hold at the end of a build with what jobs saw of that while they ran, and records it for the next build. If
 // the build was not one of all assets, that is not known.
 func (s *Shipping) Hold(to *Shipment, all bool) {
-	if !all {
+	if to.Reheld = false; !all {
 		return
 	}
 	was, now := s.W.Held(), job.Held{}
