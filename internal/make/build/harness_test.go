@@ -30,6 +30,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
@@ -211,6 +212,17 @@ func (p *fixture) buildWith(req Request) built {
 		p.compareWithClean(b)
 	}
 	return b
+}
+
+// verify compares what was built with the disk, and with fix has the next build repair it.
+func (p *fixture) verify(fix bool) *upkeep.Verified {
+	p.Helper()
+	pr := p.open()
+	p.must(pr.Lock(context.Background(), false, nil))
+	defer pr.Unlock()
+	v, err := pr.Verify(context.Background(), fix)
+	p.must(err)
+	return v
 }
 
 // wants builds everything and tells if other jobs ran than those named.

@@ -80,7 +80,7 @@ func (p *Project) GC(ctx context.Context, req upkeep.GCRequest) (*upkeep.Freed, 
 	return f, p.OwnFiles(err)
 }
 
-// Verify compares the recorded state with the disk: see upkeep. The caller holds the lock, and builds afterwards.
+// Verify compares the recorded state with the disk: see upkeep. The caller holds the lock, and with fix builds afterwards.
 func (p *Project) Verify(ctx context.Context, fix bool) (*upkeep.Verified, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	if err := s.readLeft(); err != nil {
