@@ -42,7 +42,9 @@ func rebuildOf(j *view.JobView, jobs jobTable) (rebuild, why string) {
 		}
 		return rebuild, strings.Join(lines, "; ")
 	case view.Failed:
-		why = fmt.Sprintf("it failed in build %d", j.Last.Build)
+		if why = fmt.Sprintf("it failed in build %d", j.Last.Build); j.Failure != nil {
+			why = "it failed" // although its run succeeded
+		}
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
 				return "when it changes", why + ": " + m.Text

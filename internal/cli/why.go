@@ -144,7 +144,7 @@ func (jobs jobTable) chain(j *view.JobView) []link {
 		}
 		name := explain.Subject(o)
 		next := jobs[jobAt{name, j.Platform}]
-		if next == nil || seen[next] || next.State.Holds() {
+		if next == nil || seen[next] || next.State.Holds() || next.Failure != nil {
 			return links
 		}
 		links = append(links, link{name, next})
@@ -350,7 +350,7 @@ func lastLines(j *view.JobView) []string {
 	if t.Adopted {
 		lines[0] = fmt.Sprintf("taken from the cache in build %d, because %s (%s where it was built)", t.Build, reasonText(j, t.Why), tookMark)
 	}
-	if t = j.Last; t != nil && t.Outcome != engine.Succeeded {
+	if j.Fails() {
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
 				lines = append(lines, "  "+m.Error())
