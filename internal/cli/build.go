@@ -195,6 +195,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
+	patterns = a.named(p, patterns)
 	detect, changed, err := f.detect(a.in)
 	if err != nil {
 		return err

@@ -51,6 +51,7 @@ func newInspectCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			args[0] = a.namedFile(p, args[0])
 			x := &inspector{a: a, p: p, v: v, jobs: jobsByAsset(v)}
 			if drawing != "" {
 				return x.draw(args[0], drawing)

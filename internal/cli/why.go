@@ -67,7 +67,7 @@ func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetV
 	if err != nil {
 		return nil, nil, err
 	}
-	av, err := findAsset(ctx, p, v, name)
+	av, err := findAsset(ctx, p, v, a.named(p, []string{name})[0])
 	return v, av, err
 }
 
