@@ -243,6 +243,7 @@ type traceLine struct {
 	RunOn        string          `json:"run_on,omitempty"` // platform whose run gave the result
 	Seconds      float64         `json:"seconds"`
 	Cached       bool            `json:"cached,omitempty"` // the result came from the cache
+	Cache        string          `json:"cache,omitempty"`  // cached: which cache had it, folder or server
 	Memory       int64           `json:"memory,omitempty"` // peak, bytes
 	Fingerprint  string          `json:"fingerprint"`
 	Observations []sawLine       `json:"observations"`
@@ -298,7 +299,7 @@ func (x *inspector) newJobLine(av *view.AssetView, j *view.JobView) inspectJobLi
 	for _, t := range j.Traces {
 		tl := traceLine{
 			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: explain.Reason(t.Why), RunOn: explain.RunOn(t.Why), Seconds: t.Seconds,
-			Cached: t.Adopted, Memory: t.Memory,
+			Cached: t.Adopted, Cache: t.Origin, Memory: t.Memory,
 			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
 		}
 		for _, o := range t.Observations {
@@ -414,7 +415,7 @@ func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 			took += ", at most " + diag.Size(t.Memory) + " of memory"
 		}
 		if t.Cached {
-			took += " where it was built; its result came from the cache"
+			took += strings.TrimRight(" where it was built; its result came from the cache "+t.Cache, " ")
 		}
 		if t.Fingerprint != l.Fingerprint {
 			took += ", with other code than now"

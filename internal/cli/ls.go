@@ -171,6 +171,8 @@ type assetPlatformLine struct {
 	Products  int           `json:"products"`
 	Bytes     int64         `json:"bytes"`
 	LastGood  bool          `json:"last_good,omitempty"` // the products are those of its last good build
+	Cached    bool          `json:"cached,omitempty"`    // its result came from the cache
+	Cache     string        `json:"cache,omitempty"`     // cached: which cache had it, folder or server
 
 	place string // for display
 }
@@ -184,6 +186,7 @@ func newAssetLine(v *view.AssetView) assetLine {
 		j := &v.Jobs[i]
 		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State, LastGood: len(j.LastGood) > 0, place: placeOf(j)}
 		if j.Last != nil {
+			pl.Cached, pl.Cache = j.Last.Adopted, j.Last.Origin
 			for _, p := range j.Products() {
 				pl.Products++
 				pl.Bytes += p.Size

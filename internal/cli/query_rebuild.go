@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
@@ -56,7 +57,7 @@ func rebuildOf(j *view.JobView, jobs jobTable) (rebuild, why string) {
 		return "no", "held by ignore, " + strings.Join(ignoredLines(j), "; ")
 	}
 	if j.Last.Adopted {
-		return "no", "up to date, taken from a cache"
+		return "no", "up to date, taken from " + explain.Cache(j.Last)
 	}
 	return "no", fmt.Sprintf("up to date since build %d", j.Last.Build)
 }

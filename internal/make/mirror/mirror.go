@@ -467,7 +467,7 @@ func (s *Mirror) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 		Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	if tr.Adopted {
-		rec.Built = 0 // it ran elsewhere
+		rec.Built, rec.Cache = 0, tr.Origin // it ran elsewhere
 	}
 	group := 0
 	for i := range tr.Observations {

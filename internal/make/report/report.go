@@ -69,6 +69,7 @@ type JobReport struct {
 	Request                    bool   // it belongs to no asset; Asset is a display name
 	State                      engine.State
 	Failed                     bool
+	Cache                      string         // Adopted: where its result came from; "" if that is not known
 	Remote                     *engine.Remote // it ran on another machine
 	Why                        *engine.Reason
 	Seconds                    float64
@@ -208,7 +209,7 @@ func JobOf(r *engine.Result) JobReport {
 		Processor: t.Proc.Info.Name, State: r.State, Why: r.Why, Remote: r.Remote,
 	}
 	if r.Trace != nil {
-		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
+		j.Failed, j.Seconds, j.Cache = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds, r.Trace.Origin
 	}
 	return j
 }

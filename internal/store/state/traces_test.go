@@ -46,7 +46,7 @@ func everything() *engine.Trace {
 		},
 		Messages: []byte("m\x00"), Root: "root", Cycle: []string{"a", "", "b"},
 		Why:     &engine.Reason{Cause: engine.InputDiffers, Observation: o, New: digest.Of([]byte("n")), Subject: "s"},
-		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Worker: "worker-1",
+		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Worker: "worker-1", Origin: "server",
 	}
 }
 
