@@ -167,7 +167,7 @@ var allowed = map[string]string{
 		"delivery/ids delivery/ship doublestar extend/command extend/script extend/wasm flock make/job processor " +
 		"store/cas store/contentdb store/state make/sharing make/farm make/written",
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
-		"make/notices make/parcels make/plan make/results make/task store/contentdb store/state",
+		"make/notices make/parcels make/plan make/references make/results make/task store/contentdb store/state",
 	"make/view": "base/diag base/digest content/asset content/source engine make/job make/results make/task store/state",
 	"make/upkeep": "base/diag base/digest base/disk base/settings content/project content/source delivery/ship engine make/outputs make/parcels make/plan " +
 		"make/results make/task make/view make/workspace store/cas store/contentdb store/state content/asset " +

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 8 /* of the tables and views that are used here */ };
+enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 9 /* of the tables and views that are used here */ };
 
 static const struct question {
 	const char *name, *sql;

@@ -40,7 +40,7 @@ output is not touched. Exit code 1 if there is a difference, or a source file th
 			if err != nil {
 				return err
 			}
-			return a.audit(cmd.Context(), p, args)
+			return a.audit(cmd.Context(), p, a.named(p, args))
 		},
 	}
 }

@@ -195,6 +195,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
+	patterns = a.named(p, patterns)
 	detect, changed, err := f.detect(a.in)
 	if err != nil {
 		return err
@@ -362,6 +363,7 @@ type jobLine struct {
 	Request   bool    `json:"request,omitempty"`
 	Processor string  `json:"processor"`
 	State     string  `json:"state"`
+	Cache     string  `json:"cache,omitempty"` // state cached: which cache had the result, folder or server
 	Why       string  `json:"why,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	Remote    bool    `json:"remote,omitempty"` // it ran on another machine
@@ -387,7 +389,7 @@ type jobName struct {
 
 func newJobLine(j report.JobReport) jobLine {
 	l := jobLine{Type: "job", Asset: j.Asset, Platform: j.Platform, Part: j.Part, Request: j.Request, Processor: j.Processor,
-		State: jobState(j), Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Remote != nil}
+		State: jobState(j), Cache: j.Cache, Why: explain.Reason(j.Why), Seconds: j.Seconds, Remote: j.Remote != nil}
 	if at := j.Remote; at != nil {
 		l.Worker, l.Queued, l.Sent, l.Fetched = at.Worker, at.Queued.Seconds(), at.Sent, at.Fetched
 	}

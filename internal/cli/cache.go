@@ -184,7 +184,7 @@ func (a *app) cachePush(ctx context.Context, patterns []string) error {
 		return err
 	}
 	defer p.Unlock()
-	done, err := p.Push(ctx, patterns)
+	done, err := p.Push(ctx, a.named(p, patterns))
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (a *app) cacheExplain(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := p.ExplainCache(ctx, args, a.platforms)
+	jobs, err := p.ExplainCache(ctx, a.named(p, args), a.platforms)
 	if err != nil {
 		return err
 	}

@@ -150,6 +150,23 @@ func (a *app) open() (*build.Project, error) {
 	return build.Open(a.cfg.Project(dir))
 }
 
+// named converts names of assets and source files, and patterns, that were given in the current folder to their form in
+// the project folder.
+func (a *app) named(p *build.Project, names []string) []string { return a.namedIn(p, names) }
+
+// namedFile is named for one name that may also be that of an output or a blob.
+func (a *app) namedFile(p *build.Project, name string) string {
+	return a.namedIn(p, []string{name}, p.Output, project.StateFolder)[0]
+}
+
+func (a *app) namedIn(p *build.Project, names []string, others ...string) []string {
+	folder, all := p.Below(a.dir), make([]string, len(names))
+	for i, name := range names {
+		all[i] = p.From(folder, name, others...)
+	}
+	return all
+}
+
 // look inspects a project.
 func (a *app) look(ctx context.Context, p *build.Project, patterns, platforms []string) (*view.View, error) {
 	if a.turn != nil {

@@ -96,7 +96,7 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	defer db.Close()
-	name = p.InDatabase(name)
+	name = p.InDatabase(a.namedFile(p, name))
 	edges, err := d.ask(db, ctx, name, kinds, f.all)
 	if err != nil {
 		return err

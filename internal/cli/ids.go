@@ -98,11 +98,11 @@ func resources(v *view.View) (all []ids.Name, failed map[string]bool, err error)
 		as := &v.Assets[i]
 		for k := range as.Jobs {
 			j := &as.Jobs[k]
-			if j.State == view.Failed {
+			if j.State == view.Failed && j.Failure == nil {
 				failed[as.UUID] = true
 				continue
 			}
-			if !j.State.Holds() {
+			if !j.State.Holds() && j.Failure == nil {
 				due++
 				first = cmp.Or(first, as.ID)
 				continue

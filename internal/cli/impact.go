@@ -75,7 +75,7 @@ func (a *app) impact(ctx context.Context, names []string, removed bool) error {
 	sum := impactLine{Type: "impact", Files: []string{}, Products: []string{}, Parcels: []string{}}
 	var files []impact.File
 	var added []string
-	for _, name := range names {
+	for _, name := range a.named(p, names) {
 		found, rules, err := impact.Files(p, v, name, removed)
 		if err != nil {
 			return err

@@ -51,6 +51,7 @@ func newInspectCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			args[0] = a.namedFile(p, args[0])
 			x := &inspector{a: a, p: p, v: v, jobs: jobsByAsset(v)}
 			if drawing != "" {
 				return x.draw(args[0], drawing)
@@ -242,6 +243,7 @@ type traceLine struct {
 	RunOn        string          `json:"run_on,omitempty"` // platform whose run gave the result
 	Seconds      float64         `json:"seconds"`
 	Cached       bool            `json:"cached,omitempty"` // the result came from the cache
+	Cache        string          `json:"cache,omitempty"`  // cached: which cache had it, folder or server
 	Memory       int64           `json:"memory,omitempty"` // peak, bytes
 	Fingerprint  string          `json:"fingerprint"`
 	Observations []sawLine       `json:"observations"`
@@ -297,7 +299,7 @@ func (x *inspector) newJobLine(av *view.AssetView, j *view.JobView) inspectJobLi
 	for _, t := range j.Traces {
 		tl := traceLine{
 			Build: t.Build, Outcome: outcomes[t.Outcome], Reason: explain.Reason(t.Why), RunOn: explain.RunOn(t.Why), Seconds: t.Seconds,
-			Cached: t.Adopted, Memory: t.Memory,
+			Cached: t.Adopted, Cache: t.Origin, Memory: t.Memory,
 			Fingerprint: t.Fingerprint.String(), Observations: []sawLine{}, Products: []productLine{},
 		}
 		for _, o := range t.Observations {
@@ -413,7 +415,7 @@ func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 			took += ", at most " + diag.Size(t.Memory) + " of memory"
 		}
 		if t.Cached {
-			took += " where it was built; its result came from the cache"
+			took += strings.TrimRight(" where it was built; its result came from the cache "+t.Cache, " ")
 		}
 		if t.Fingerprint != l.Fingerprint {
 			took += ", with other code than now"

@@ -42,7 +42,7 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 			if err != nil {
 				return err
 			}
-			v, err := a.look(cmd.Context(), p, excluding(args, exclude), a.platforms)
+			v, err := a.look(cmd.Context(), p, a.named(p, excluding(args, exclude)), a.platforms)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,8 @@ func only(v *view.View, conditions []string) error {
 
 // patternHelp is what patterns of the command line are.
 const patternHelp = `A pattern is an asset's id, a path, a folder (all below it), a glob of ids, @GROUP of kiln.toml or parcel:NAME (the
-assets that it names). A ! before it takes out what it means.`
+assets that it names). A ! before it takes out what it means. In a folder of the project, what is in that folder comes
+first.`
 
 // addExclude adds a flag for patterns to exclude.
 func addExclude(cmd *cobra.Command, exclude *[]string) {
@@ -170,6 +171,8 @@ type assetPlatformLine struct {
 	Products  int           `json:"products"`
 	Bytes     int64         `json:"bytes"`
 	LastGood  bool          `json:"last_good,omitempty"` // the products are those of its last good build
+	Cached    bool          `json:"cached,omitempty"`    // its result came from the cache
+	Cache     string        `json:"cache,omitempty"`     // cached: which cache had it, folder or server
 
 	place string // for display
 }
@@ -183,6 +186,7 @@ func newAssetLine(v *view.AssetView) assetLine {
 		j := &v.Jobs[i]
 		pl := assetPlatformLine{Platform: j.Platform, Processor: j.Processor, State: j.State, LastGood: len(j.LastGood) > 0, place: placeOf(j)}
 		if j.Last != nil {
+			pl.Cached, pl.Cache = j.Last.Adopted, j.Last.Origin
 			for _, p := range j.Products() {
 				pl.Products++
 				pl.Bytes += p.Size

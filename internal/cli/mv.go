@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +35,11 @@ resource ids survive. Files that name it by its path are listed; --rewrite chang
 				return err
 			}
 			defer p.Unlock()
-			return a.move(cmd.Context(), p, args[0], args[1], o)
+			from, to := a.named(p, args[:1])[0], args[1]
+			if folder := p.Below(a.dir); from != args[0] && !filepath.IsAbs(to) { // both are relative to the current folder, or none
+				to = path.Join(folder, filepath.ToSlash(to))
+			}
+			return a.move(cmd.Context(), p, from, to, o)
 		},
 	}
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "show what would change, and change nothing")

@@ -115,7 +115,7 @@ func (a *app) rows(ctx context.Context, args []string, inSQL bool, limit int) (r
 	case !inSQL:
 		about := slices.Clone(args[1:])
 		for i := range about {
-			about[i] = p.InDatabase(about[i])
+			about[i] = p.InDatabase(a.namedFile(p, about[i]))
 		}
 		res, err = db.Run(ctx, args[0], about, limit)
 	case len(args) > 1:

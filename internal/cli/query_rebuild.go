@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
@@ -42,7 +43,9 @@ func rebuildOf(j *view.JobView, jobs jobTable) (rebuild, why string) {
 		}
 		return rebuild, strings.Join(lines, "; ")
 	case view.Failed:
-		why = fmt.Sprintf("it failed in build %d", j.Last.Build)
+		if why = fmt.Sprintf("it failed in build %d", j.Last.Build); j.Failure != nil {
+			why = "it failed" // although its run succeeded
+		}
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
 				return "when it changes", why + ": " + m.Text
@@ -54,7 +57,7 @@ func rebuildOf(j *view.JobView, jobs jobTable) (rebuild, why string) {
 		return "no", "held by ignore, " + strings.Join(ignoredLines(j), "; ")
 	}
 	if j.Last.Adopted {
-		return "no", "up to date, taken from a cache"
+		return "no", "up to date, taken from " + explain.Cache(j.Last)
 	}
 	return "no", fmt.Sprintf("up to date since build %d", j.Last.Build)
 }

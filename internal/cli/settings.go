@@ -29,7 +29,7 @@ func newSettingsCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := a.look(cmd.Context(), p, args, a.platforms)
+			v, err := a.look(cmd.Context(), p, a.named(p, args), a.platforms)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +28,8 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Short: "Check every byte of sources and products",
 		Long: `Hash every source file that was built, every product and every stored blob, check the content database, and report
 what sizes and times did not show: a damaged disk, an output that somebody edited. The exit code is 1 if something is
-wrong. --fix builds what is needed to repair it, and removes products that no asset makes, left when .kiln was removed
-together with their assets.`,
+wrong. Nothing is changed, unless --fix is given: it builds what is needed to repair what is wrong, and removes products
+that no asset makes, left when .kiln was removed together with their assets.`,
 		GroupID: groupMake,
 		Example: "  kiln verify\n  kiln verify --fix",
 		Args:    atMost(0),
@@ -37,11 +38,14 @@ together with their assets.`,
 			if err != nil {
 				return err
 			}
-			if err := a.lock(cmd.Context(), p, noWait); err != nil {
-				return err
+			fix = fix && !noBuild
+			if _, err := os.Lstat(p.StatePlace()); fix || err == nil { // else there is nothing to lock, and a check makes nothing
+				if err := a.lock(cmd.Context(), p, noWait); err != nil {
+					return err
+				}
+				defer p.Unlock()
 			}
-			defer p.Unlock()
-			return a.verify(cmd.Context(), p, fix && !noBuild)
+			return a.verify(cmd.Context(), p, fix)
 		},
 	}
 	cmd.Flags().BoolVar(&fix, "fix", false, "repair what is wrong, and remove products that no asset makes")

@@ -67,7 +67,7 @@ func (a *app) lookAt(ctx context.Context, name string) (*view.View, *view.AssetV
 	if err != nil {
 		return nil, nil, err
 	}
-	av, err := findAsset(ctx, p, v, name)
+	av, err := findAsset(ctx, p, v, a.named(p, []string{name})[0])
 	return v, av, err
 }
 
@@ -144,7 +144,7 @@ func (jobs jobTable) chain(j *view.JobView) []link {
 		}
 		name := explain.Subject(o)
 		next := jobs[jobAt{name, j.Platform}]
-		if next == nil || seen[next] || next.State.Holds() {
+		if next == nil || seen[next] || next.State.Holds() || next.Failure != nil {
 			return links
 		}
 		links = append(links, link{name, next})
@@ -348,9 +348,10 @@ func lastLines(j *view.JobView) []string {
 		lines[0] = fmt.Sprintf("last built in build %d, on %s, because %s (%s)", t.Build, t.Worker, reasonText(j, t.Why), tookMark)
 	}
 	if t.Adopted {
-		lines[0] = fmt.Sprintf("taken from the cache in build %d, because %s (%s where it was built)", t.Build, reasonText(j, t.Why), tookMark)
+		lines[0] = fmt.Sprintf("taken from %s in build %d, because %s (%s where it was built)",
+			explain.Cache(t), t.Build, reasonText(j, t.Why), tookMark)
 	}
-	if t = j.Last; t != nil && t.Outcome != engine.Succeeded {
+	if j.Fails() {
 		for _, m := range j.Messages() {
 			if m.Severity == diag.Error {
 				lines = append(lines, "  "+m.Error())
@@ -405,6 +406,7 @@ type lastLine struct {
 	Build    uint64          `json:"build"`
 	Seconds  float64         `json:"seconds"`
 	Cached   bool            `json:"cached,omitempty"` // its result came from the cache; seconds are of where it was built
+	Cache    string          `json:"cache,omitempty"`  // cached: which cache had it, folder or server
 	Worker   string          `json:"worker,omitempty"` // the other machine that built it
 	Failed   bool            `json:"failed"`
 	Reason   reasonLine      `json:"reason"`
@@ -432,8 +434,7 @@ func newWhyLine(asset string, j *view.JobView, jobs jobTable) whyLine {
 		}
 	}
 	if t := j.LastRun; t != nil {
-		failed := j.Last != nil && j.Last.Outcome != engine.Succeeded
-		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, t.Worker, failed, newReasonLine(j, t.Why), j.Messages()}
+		l.Last = &lastLine{t.Build, t.Seconds, t.Adopted, t.Origin, t.Worker, j.Fails(), newReasonLine(j, t.Why), j.Messages()}
 	}
 	return l
 }

@@ -101,6 +101,8 @@ type Trace struct {
 	Outcome      Outcome
 	Shareable    bool // Succeeded, and the run did not ask for what tells twins apart: see World.Twins
 	Adopted      bool // another build ran it, and this one took its result; Seconds and Memory are that one's
+
+	Origin string // of an adopted result: where it was found, as Elsewhere names it; "" if that is not known
 }
 
 // Task is a unit of work that can be asked for.

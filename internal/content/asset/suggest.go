@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -27,7 +28,22 @@ func (t *Table) Suggest(pattern string) string {
 	if hit := t.corrected(pattern, paths); hit != "" {
 		return hit
 	}
-	return t.Nearest(pattern)
+	return cmp.Or(likeName(paths, pattern), t.Nearest(pattern))
+}
+
+// likeName is the path with the name that is most similar to one that was given without its folder.
+func likeName(paths []string, name string) string {
+	if strings.Contains(name, "/") {
+		return ""
+	}
+	names := make([]string, len(paths))
+	for i := range paths {
+		names[i] = path.Base(paths[i])
+	}
+	if hit := diag.Nearest(name, names); hit != "" {
+		return paths[slices.Index(names, hit)]
+	}
+	return ""
 }
 
 // corrected is the pattern with each name that does not exist replaced by the most similar one, if that matches

@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
-	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -150,15 +151,14 @@ func TestVerifyLostBlob(t *testing.T) {
 	for _, f := range lost {
 		p.remove(f)
 	}
-	verify := func() *upkeep.Verified {
-		pr := p.open()
-		p.must(pr.Lock(context.Background(), false, nil))
-		defer pr.Unlock()
-		v, err := pr.Verify(context.Background(), false)
-		p.must(err)
-		return v
+	checked := p.verify(false)
+	if made := p.blobs(); len(made) > 0 {
+		t.Errorf("a check made %q", made)
 	}
-	v := verify()
+	v := p.verify(true)
+	if len(checked.Messages) != len(v.Messages) {
+		t.Errorf("a check found %v, and a repair %v", checked.Messages, v.Messages)
+	}
 	told := 0
 	for _, m := range v.Messages {
 		if m.Code == diag.BlobLost {
@@ -172,10 +172,50 @@ func TestVerifyLostBlob(t *testing.T) {
 	if got := p.blobs(); !slices.Equal(got, lost) {
 		t.Errorf("there are %q, not %q", got, lost)
 	}
-	if v := verify(); len(v.Messages) > 0 {
+	if v := p.verify(false); len(v.Messages) > 0 {
 		t.Error(v.Messages)
 	}
 	p.nothing()
+}
+
+// TestCheckChangesNothing: verify without fix leaves everything as it is, whatever it finds, and the next build is right.
+func TestCheckChangesNothing(t *testing.T) {
+	const files = "-- kiln.toml --\n[project]\nname = \"test\"\n[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n" +
+		"-- assets/a.txt --\nalpha\n-- assets/b.s --\nuse a.txt\ntext b\n"
+	for name, damage := range map[string]func(p *fixture){
+		"blob":     func(p *fixture) { p.spoilAlone(blobFile("alpha\n")) },
+		"output":   func(p *fixture) { p.scribble("build/pc/b.s.txt") },
+		"lost":     func(p *fixture) { p.remove(blobFile("alpha\n")) },
+		"missing":  func(p *fixture) { p.remove("build/pc/a.txt") },
+		"database": func(p *fixture) { p.write(".kiln/content.db", "garbage") },
+		"traces":   func(p *fixture) { p.write(".kiln/traces", "garbage") },
+		"snapshot": func(p *fixture) { p.write(".kiln/snapshot", "garbage") },
+		"killed":   func(p *fixture) { p.write(".kiln/underway", ""); p.write("build/pc/.kiln-1-1", "left") },
+		"stranger": func(p *fixture) {
+			p.write("build/pc/old.parcel", "x")
+			p.must(os.Chmod(p.path("build/pc/old.parcel"), 0o444))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, files)
+			p.build()
+			p.nothing()
+			damage(p)
+			before := stamps(p.dir)
+			v := p.verify(false)
+			if d := cmp.Diff(before, stamps(p.dir)); d != "" {
+				t.Errorf("a check changed something:\n%s", d)
+			}
+			if len(v.Messages) == 0 && name != "killed" {
+				t.Error("it found nothing")
+			}
+			if p.litter = name == "stranger"; p.litter {
+				defer p.remove("build/pc/old.parcel")
+			}
+			p.build()
+		})
+	}
 }
 
 // TestUnchangedIsNotHashed: a build that has nothing to put in place takes no blob for anything but what it was.

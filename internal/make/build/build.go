@@ -23,7 +23,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
 	"github.com/kiln-pipeline/kiln/internal/make/previous"
-	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
@@ -41,24 +40,23 @@ type session struct {
 	start time.Time
 	few   *plan.Few // nil: the build checks all tasks, or those that were requested
 
-	wanted        []*job.Task                            // of this build
-	holds         func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
-	messages      diag.List                              // of the project, and not notices
-	notices       notices.Notices                        // what stands from build to build of what is said
-	missingBefore []references.Missing                   // notices.Missing of the build before, in a build of few tasks
-	spoilt        map[digest.Hash]bool                   // contents of which a build of few tasks found the blobs damaged
-	notes         diag.List                              // of this build alone: the next one does not report them again
-	ran           map[engine.Key]*engine.Result          // by a build of few tasks, which then could not go on
-	number        uint64
-	stopped       bool
-	looked        int    // how many tasks were compared or run
-	because       string // why these are all
-	leftBeside    bool   // beside an output something may lie that was to become it
-	resumed       bool   // prev, as it is in memory, is what the disk says at the end
-	shipment      parcels.Shipment
-	wrote         map[string]bool  // files besides products that were written, relative to the project folder
-	sharing       sharing.Account  // with other builds
-	dispatcher    *farm.Dispatcher // other machines that run jobs; nil: there are none
+	wanted     []*job.Task                            // of this build
+	holds      func(*engine.Task, *engine.Trace) bool // what is known to hold; nil: nothing is
+	messages   diag.List                              // of the project, and not notices
+	notices    notices.Notices                        // what stands from build to build of what is said
+	spoilt     map[digest.Hash]bool                   // contents of which a build of few tasks found the blobs damaged
+	notes      diag.List                              // of this build alone: the next one does not report them again
+	ran        map[engine.Key]*engine.Result          // by a build of few tasks, which then could not go on
+	number     uint64
+	stopped    bool
+	looked     int    // how many tasks were compared or run
+	because    string // why these are all
+	leftBeside bool   // beside an output something may lie that was to become it
+	resumed    bool   // prev, as it is in memory, is what the disk says at the end
+	shipment   parcels.Shipment
+	wrote      map[string]bool  // files besides products that were written, relative to the project folder
+	sharing    sharing.Account  // with other builds
+	dispatcher *farm.Dispatcher // other machines that run jobs; nil: there are none
 }
 
 // Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is

@@ -8,6 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
@@ -71,11 +72,13 @@ func (s *session) bringOutputs() bool {
 	return why == "" || s.no(why)
 }
 
-// refer finds what products refer to although no asset makes it. It is false if a build of few tasks finds that it has to look at others.
+// refer finds what products refer to although no asset makes it, and the jobs that fail for that reason or because of their outputs. It is
+// false if a build of few tasks finds that it has to look at others.
 func (s *session) refer() (ok bool) {
 	c := references.Check{Set: s.Set, Tree: s.tree, Few: s.few}
-	s.missingBefore = s.notices.Missing
-	s.notices.Missing, ok = c.Find(s.missingBefore)
+	if s.notices.Missing, ok = c.Find(s.notices.Missing); ok {
+		s.notices.Failures = c.Failures(s.notices.Missing, notices.Failures(s.Prev))
+	}
 	return ok || s.no("it is not known what refers to products that came or went")
 }
 
@@ -144,7 +147,7 @@ func (s *session) ship(ctx context.Context) bool {
 func (s *session) source() *report.Source {
 	return &report.Source{
 		Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said(),
-		Missing: s.notices.Missing, MissingBefore: s.missingBefore,
+		Failures: s.notices.Failures,
 	}
 }
 

@@ -30,6 +30,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
+	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors/copy"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
@@ -119,6 +121,7 @@ type built struct {
 	messages string
 	warned   string // that a cache or a farm could not be used
 	stopped  bool
+	passing  bool
 	short    bool
 	held     int // assets that are held by ignore
 	list     diag.List
@@ -167,7 +170,7 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 		warned += m.Text + "\n"
 		return true
 	})
-	b := built{warned: warned, Summary: r.Summary, stopped: r.Stopped, short: r.Short, held: r.Held, list: r.Messages}
+	b := built{warned: warned, Summary: r.Summary, stopped: r.Stopped, passing: r.Passing, short: r.Short, held: r.Held, list: r.Messages}
 	if r.Short {
 		p.shorts++
 	} else if r.Summary.Because != "" {
@@ -211,6 +214,17 @@ func (p *fixture) buildWith(req Request) built {
 		p.compareWithClean(b)
 	}
 	return b
+}
+
+// verify compares what was built with the disk, and with fix has the next build repair it.
+func (p *fixture) verify(fix bool) *upkeep.Verified {
+	p.Helper()
+	pr := p.open()
+	p.must(pr.Lock(context.Background(), false, nil))
+	defer pr.Unlock()
+	v, err := pr.Verify(context.Background(), fix)
+	p.must(err)
+	return v
 }
 
 // wants builds everything and tells if other jobs ran than those named.
@@ -421,10 +435,58 @@ func (p *fixture) compareWithClean(b built) {
 			p.Errorf("the %s not that of a clean build (-clean +this):\n%s", what, d)
 		}
 	}
+	if !b.passing {
+		p.compareFailed(b)
+	}
 	compare("output is", want.outputs, got.outputs)
 	compare("list of messages is", want.messages, got.messages)
 	compare("summary is", want.summary, got.summary)
 	compare("content database is", want.database, got.database)
+}
+
+// compareFailed compares how many assets and jobs failed by the summary, by the database, and by who looks at the project.
+func (p *fixture) compareFailed(b built) {
+	p.Helper()
+	v, err := p.open().Look(context.Background(), nil, nil)
+	p.must(err)
+	var assets, jobs []string
+	// Who looks at all jobs misses what was lost or damaged in .kiln; a build in which nothing differs does not.
+	holds := !slices.ContainsFunc(v.Messages, func(m *diag.Message) bool { return m.Code == diag.StateDamaged })
+	for i := range v.Assets {
+		a := &v.Assets[i]
+		for k := range a.Jobs {
+			j := &a.Jobs[k]
+			holds = holds && (j.State.Holds() || j.State == view.Failed)
+			if j.State == view.Failed {
+				jobs = append(jobs, fmt.Sprint(a.ID, " ", j.Platform, " ", j.Processor))
+				if !slices.Contains(assets, a.ID) {
+					assets = append(assets, a.ID)
+				}
+			}
+		}
+	}
+	db, err := contentdb.OpenReadOnly(p.path(".kiln/content.db"))
+	p.must(err)
+	defer db.Close()
+	of := func(sql string) (all []string) {
+		res, err := db.RunSQL(context.Background(), sql, 0)
+		p.must(err)
+		for _, row := range res.Rows {
+			all = append(all, fmt.Sprint(row...))
+		}
+		slices.Sort(all) // for SQL, capital letters are small ones
+		return all
+	}
+	slices.Sort(assets)
+	slices.Sort(jobs)
+	compare := func(what string, failed int, view, database []string) {
+		p.Helper()
+		if d := cmp.Diff(view, database); d != "" && holds || len(database) != failed {
+			p.Errorf("%d %s failed; of the database %q, others of the view (-view +database):\n%s", failed, what, database, d)
+		}
+	}
+	compare("assets", b.AssetsFailed, assets, of("SELECT asset FROM assets WHERE state = 'failed'"))
+	compare("jobs", b.Failed, jobs, of("SELECT asset || ' ' || platform || ' ' || processor AS job FROM jobs WHERE state = 'failed'"))
 }
 
 // outputs are all files and folders below the output folder with their content. Those who only look at names see folders, too.

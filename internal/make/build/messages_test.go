@@ -159,13 +159,13 @@ func TestStateMessages(t *testing.T) {
 			s[8] = 77
 			p.write(".kiln/snapshot", string(s))
 		}, ".kiln: warning[K0211]: the snapshot of files has version 77, not 5; all files are compared\n"},
-		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; a new one was begun\n"},
+		{"traces", func(p *fixture) { p.write(".kiln/traces", "what is this?"); p.remove("build/pc/a.txt") }, ".kiln: warning[K0211]: the trace log is not one; all jobs run again\n"},
 		{"other traces", func(p *fixture) {
 			s := []byte(p.read(".kiln/traces"))
 			s[8] = 77
 			p.write(".kiln/traces", string(s))
 			p.remove("build/pc/a.txt")
-		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; a new one was begun\n"},
+		}, ".kiln: warning[K0211]: the trace log has version 77, not 3; all jobs run again\n"},
 		{"traces cut off", func(p *fixture) { p.write(".kiln/traces", p.read(".kiln/traces")[:30]); p.remove("build/pc/a.txt") },
 			".kiln: warning[K0211]: the trace log is damaged at byte 24; what follows was dropped\n"},
 		{"database", func(p *fixture) {
@@ -215,7 +215,7 @@ func TestVerify(t *testing.T) {
 		damage          func(p *fixture)
 	}{
 		{"nothing", "", "", func(p *fixture) {}},
-		{"K0212", "warning[K0212]: the stored blob is damaged; it was removed\n  the job that made it runs again\n", "", func(p *fixture) {
+		{"K0212", "warning[K0212]: the stored blob is damaged\n  `kiln verify --fix` removes it, and the job that made it runs again\n", "", func(p *fixture) {
 			p.remove("build/pc/b.s.txt") // or it would be the same file
 			p.wants("")
 			name := blob(p, "alpha\n")
@@ -225,11 +225,12 @@ func TestVerify(t *testing.T) {
 			p.remove(name)
 			p.write(name, "ALPHA\n")
 		}},
-		{"K0220 changed", "build/pc/b.s.txt: warning[K0220]: the product was changed by somebody else\n  the next build puts it back\n", "b.s",
+		{"K0220 changed", "build/pc/b.s.txt: warning[K0220]: the product was changed by somebody else\n  `kiln verify --fix` puts it back\n", "b.s",
 			func(p *fixture) { swap(p, "build/pc/b.s.txt", "ALPHA\n") }},
-		{"K0220 missing", "build/pc/b.s.txt: warning[K0220]: the product is missing\n  the next build puts it back\n", "",
+		{"K0220 missing", "build/pc/b.s.txt: warning[K0220]: the product is missing\n  `kiln verify --fix` puts it back\n", "",
 			func(p *fixture) { p.remove("build/pc/b.s.txt") }},
-		{"K0221", "assets/a.txt: warning[K0221]: the content changed although size, times and inode did not\n  the next build looks at it; a disk or a tool that does this needs `--changed hash`\n", "",
+		{"K0221", "assets/a.txt: warning[K0221]: the content changed although size, times and inode did not\n" +
+			"  `kiln verify --fix` builds what depends on it; a disk or a program that does this needs `kiln build --changed-by hash`\n", "",
 			func(p *fixture) { // as it looks after such a change: no file system here lets one set back all times
 				snap, _, err := state.ReadSnapshot(p.path(".kiln/snapshot"))
 				p.must(err)
@@ -246,11 +247,8 @@ func TestVerify(t *testing.T) {
 			p.write("assets/b.s", "use a.txt\ntext b")
 			p.build()
 			c.damage(p)
-			pr := p.open()
-			p.must(pr.Lock(context.Background(), false, nil))
-			v, err := pr.Verify(context.Background(), false)
-			p.must(err)
-			p.must(pr.Unlock())
+			v := p.verify(false)
+			p.verify(true)
 			var got string
 			for _, m := range v.Messages {
 				if m.Code != diag.BlobDamaged || c.name == "K0212" {

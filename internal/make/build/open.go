@@ -8,8 +8,10 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
 	"github.com/kiln-pipeline/kiln/internal/make/previous"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
@@ -55,9 +57,9 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*view.View, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, p.OwnFiles(err)
 	}
-	messages := s.said()
 	s.findLive()
-	return view.Of(s.Set, s.wanted, s.Prev, messages, func() diag.List { return s.strangers().Messages(p.Output) }), nil
+	failing := references.Messages(references.Standing(s.Set, notices.Failures(s.Prev)))
+	return view.Of(s.Set, s.wanted, s.Prev, failing, s.said(), func() diag.List { return s.strangers().Messages(p.Output) }), nil
 }
 
 // found is what the last build left.
@@ -80,7 +82,7 @@ func (p *Project) GC(ctx context.Context, req upkeep.GCRequest) (*upkeep.Freed, 
 	return f, p.OwnFiles(err)
 }
 
-// Verify compares the recorded state with the disk: see upkeep. The caller holds the lock, and builds afterwards.
+// Verify compares the recorded state with the disk: see upkeep. The caller holds the lock, and with fix builds afterwards.
 func (p *Project) Verify(ctx context.Context, fix bool) (*upkeep.Verified, error) {
 	s := p.newSession(Request{Reporter: job.Silent{}})
 	if err := s.readLeft(); err != nil {

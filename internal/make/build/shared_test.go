@@ -328,11 +328,34 @@ func TestSharedFolderBesideServer(t *testing.T) {
 	third.place = second.place
 	first.build()
 	second.wants("")
+	if from := second.origins(); from[sharing.FromServer] == 0 || from[sharing.FromFolder] > 0 {
+		t.Errorf("results came from %v", from)
+	}
 	server.Stop()
 	third.unchecked = true                                  // it is said that the server is gone
 	if b := third.build(); b.FromCache < 6 || b.Built > 1 { // but for one whose bytes for a request nobody fetched so far
 		t.Errorf("%+v: ran %s", b.Summary, b.ran)
 	}
+	if from := third.origins(); from[sharing.FromFolder] == 0 || from[sharing.FromServer] > 0 {
+		t.Errorf("results came from %v", from)
+	}
+}
+
+// origins counts the jobs by where their results came from; "" for those that ran here.
+func (p *fixture) origins() map[string]int {
+	p.Helper()
+	v, err := p.open().Look(context.Background(), nil, nil)
+	p.must(err)
+	from := map[string]int{}
+	for i := range v.Assets {
+		for _, j := range v.Assets[i].Jobs {
+			if j.Last.Adopted != (j.Last.Origin != "") {
+				p.Errorf("%s: adopted %v, from %q", v.Assets[i].ID, j.Last.Adopted, j.Last.Origin)
+			}
+			from[j.Last.Origin]++
+		}
+	}
+	return from
 }
 
 // TestSharedGuesses: where many assets are alike, about one question an asset is enough; the others are found as before.

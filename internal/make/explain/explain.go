@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
@@ -254,3 +255,7 @@ func Processor(o engine.Observation) string {
 	}
 	return task.ParseSubject(o.Subject).Processor
 }
+
+// Cache is where the result of a trace came from that another build ran: the cache folder, the cache server, or the
+// cache, if it is not known which.
+func Cache(t *engine.Trace) string { return strings.TrimSpace("the cache " + t.Origin) }

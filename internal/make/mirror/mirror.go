@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
+	"github.com/kiln-pipeline/kiln/internal/make/references"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
@@ -45,6 +47,9 @@ type Mirror struct {
 	Said      diag.List         // messages to record that are not from jobs
 	Summary   contentdb.Summary // without counts of messages
 	Quiet     bool              // the reason why the database starts again was reported already
+
+	failing, failed map[string]diag.List             // jobs that failed although their runs succeeded, now and in the build before, by subject
+	outputs         map[*diag.Message][]task.Subject // jobs whose outputs are not in place, by the messages about that
 }
 
 // Tell writes the changes. It sets h.Mirrored if the database now describes this build. Otherwise it
@@ -84,6 +89,7 @@ func (s *Mirror) update(h *state.Head) (warnings diag.List, err error) {
 	if opened.Reason != "" && !s.Quiet { // it was reported already
 		warnings = append(warnings, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", opened.Reason))
 	}
+	s.findFailures()
 	gone, err := s.goneAssets(db)
 	if err != nil {
 		return warnings, err
@@ -288,7 +294,8 @@ func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 	put := func(a *asset.Asset, changed bool) {
 		for i := range a.Resolved {
 			t := s.W.Task(a, &a.Resolved[i], "")
-			changed = changed || other(t) || slices.ContainsFunc(s.Parts[t], other) || slices.ContainsFunc(s.RequestsOf(t), other)
+			changed = changed || s.turns(t) || other(t) ||
+				slices.ContainsFunc(s.Parts[t], other) || slices.ContainsFunc(s.RequestsOf(t), other)
 		}
 		if changed {
 			b.Put(s.assetRecord(a, held, b.Everything()))
@@ -302,6 +309,12 @@ func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 		return
 	}
 	spoke := s.spokeBefore()
+	for _, subject := range slices.Sorted(maps.Keys(s.failing)) {
+		spoke = s.addTurned(spoke, subject)
+	}
+	for _, subject := range slices.Sorted(maps.Keys(s.failed)) {
+		spoke = s.addTurned(spoke, subject)
+	}
 	for _, a := range spoke {
 		for _, platform := range s.P.PlatformNames() {
 			s.TasksOf(a, platform)
@@ -313,6 +326,42 @@ func (s *Mirror) mirrorAssets(b *contentdb.Build, fewer map[string]bool) {
 			put(a, fewer[a.ID])
 		}
 	}
+}
+
+// findFailures finds the jobs that failed although their runs succeeded.
+func (s *Mirror) findFailures() {
+	s.failing, s.failed = s.Notices.Failing(), references.Messages(notices.Failures(s.Prev))
+	s.outputs = map[*diag.Message][]task.Subject{}
+	for i := range s.Notices.Failures {
+		if f := &s.Notices.Failures[i]; f.To == "" {
+			for _, m := range f.Messages {
+				s.outputs[m] = append(s.outputs[m], task.ParseSubject(f.Job))
+			}
+		}
+	}
+}
+
+// turns is turned for a job. Most projects have no such failures, and many jobs.
+func (s *Mirror) turns(t *job.Task) bool {
+	return len(s.failing)+len(s.failed) > 0 && s.turned(t.Subject())
+}
+
+// turned reports whether a job began or ceased to fail for a reason other than its run.
+func (s *Mirror) turned(subject string) bool {
+	_, now := s.failing[subject]
+	_, before := s.failed[subject]
+	return now != before
+}
+
+// addTurned adds the asset of a job that turned, unless it is in the list.
+func (s *Mirror) addTurned(list []*asset.Asset, subject string) []*asset.Asset {
+	if !s.turned(subject) {
+		return list
+	}
+	if a := s.Asset(task.ParseSubject(subject).Asset); a != nil && !slices.Contains(list, a) {
+		list = append(list, a)
+	}
+	return list
 }
 
 // mirrorMeta writes the metadata of assets if rules may have changed it: everything else about an asset may be
@@ -371,6 +420,7 @@ func (s *Mirror) assetRecord(a *asset.Asset, held map[string]bool, everything bo
 		}
 		j := s.jobRecord(t, tr)
 		j.Held = len(held) > 0 && held[t.Subject()]
+		j.Failed = j.Failed || len(s.failing) > 0 && s.failing[t.Subject()] != nil
 		j.Settings = settings.JSON(t.On.Settings) // once, not for each of its parts: 20 µs
 		for _, p := range parts {
 			s.addPart(&j, p, s.TraceOf(p))
@@ -417,7 +467,7 @@ func (s *Mirror) jobRecord(t *job.Task, tr *engine.Trace) contentdb.Job {
 		Seconds: tr.Seconds, PeakMemory: tr.Memory,
 	}
 	if tr.Adopted {
-		rec.Built = 0 // it ran elsewhere
+		rec.Built, rec.Cache = 0, tr.Origin // it ran elsewhere
 	}
 	group := 0
 	for i := range tr.Observations {
@@ -472,7 +522,7 @@ func productRecord(platform string, p *engine.Product) contentdb.Product {
 }
 
 // records are what a message says, for the database. One of parcels that lack something, or of a product that is missing, is a record for
-// each platform.
+// each platform; one of outputs that are not in place is one of their assets.
 func (s *Mirror) records(m *diag.Message) (list []contentdb.Diagnostic) {
 	for i := range s.Notices.Lacks {
 		if l := &s.Notices.Lacks[i]; l.Message == m {
@@ -489,6 +539,9 @@ func (s *Mirror) records(m *diag.Message) (list []contentdb.Diagnostic) {
 				list = append(list, contentdb.Diagnostic{Message: *m, Asset: x.Asset, Platform: platform})
 			}
 		}
+	}
+	for _, of := range s.outputs[m] {
+		list = append(list, contentdb.Diagnostic{Message: *m, Asset: of.Asset, Platform: of.Platform})
 	}
 	if list == nil {
 		list = append(list, contentdb.Diagnostic{Message: *m})

@@ -28,7 +28,9 @@ type Notices struct {
 	Left    []string             `json:"left,omitempty"`    // parcels that stay as they are, below the output folder
 	Missing []references.Missing `json:"missing,omitempty"` // products that others refer to
 	Failed  int                  `json:"failed,omitempty"`  // how many assets failed
-	Held    int                  `json:"held,omitempty"`    // how many assets are held by ignore
+
+	Failures []references.Failure `json:"failures,omitempty"` // jobs that failed although their runs succeeded
+	Held     int                  `json:"held,omitempty"`     // how many assets are held by ignore
 }
 
 // emptyFile is the message about an asset without content.
@@ -53,6 +55,11 @@ func (n *Notices) Messages() diag.List {
 	for i := range n.Missing {
 		l = append(l, n.Missing[i].Message)
 	}
+	for i := range n.Failures {
+		if f := &n.Failures[i]; f.Kept {
+			l = append(l, f.Messages...)
+		}
+	}
 	return append(l, n.Shipped...)
 }
 
@@ -64,11 +71,23 @@ func (n *Notices) Unread() bool {
 
 // Encode is what a snapshot has of them.
 func (n *Notices) Encode() []byte {
-	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+n.Failed+n.Held == 0 {
+	if len(n.Rules)+len(n.Folders)+len(n.Empty)+len(n.Shipped)+len(n.Left)+len(n.Missing)+len(n.Failures)+n.Failed+n.Held == 0 {
 		return nil
 	}
 	b, _ := json.Marshal(n) // it has only strings and numbers
 	return b
+}
+
+// Failing are the messages of the jobs that failed although their runs succeeded, by subject.
+func (n *Notices) Failing() map[string]diag.List { return references.Messages(n.Failures) }
+
+// Failures are the jobs that failed in the build before although their runs succeeded.
+func Failures(prev *state.Snapshot) []references.Failure {
+	if prev == nil {
+		return nil
+	}
+	n, _ := Decode(prev.Notices)
+	return n.Failures
 }
 
 // Decode reads the text of Encode. ok is false if it is damaged.

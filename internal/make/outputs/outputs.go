@@ -40,11 +40,11 @@ type Tree struct {
 	Settled  uint64          // number of the build up to which the snapshot knows all outputs: outputs of newer traces may exist too
 	Workers  int
 
-	Messages diag.List          // about outputs that clash, or that could not be removed or written
-	Unplaced map[*job.Task]bool // tasks whose outputs could not be written
-	Lost     bool               // so because their content is lost: the jobs that make it run in the next build
-	clashed  map[*job.Task]bool // tasks that want the same output as another task
-	Known    map[string]bool    // files in the output tree that Kiln wrote
+	Messages diag.List               // about outputs that clash, or that could not be removed or written
+	Unplaced map[*job.Task]diag.List // tasks whose outputs could not be written, and why
+	Lost     bool                    // so because their content is lost: the jobs that make it run in the next build
+	clashed  map[*job.Task]diag.List // tasks that want the same output as another task
+	Known    map[string]bool         // files in the output tree that Kiln wrote
 }
 
 // Bring updates the output tree to the results of the tasks. If a build of few tasks finds that other
@@ -54,12 +54,9 @@ func (s *Tree) Bring() string {
 	if s.Scope != nil && (len(clashes) > 0 || s.inTheWay(desired)) {
 		return "an output is in the way of another one"
 	}
-	s.Unplaced, s.clashed = map[*job.Task]bool{}, make(map[*job.Task]bool, len(clashes))
+	s.Unplaced, s.clashed = map[*job.Task]diag.List{}, clashes
 	for _, t := range s.Live {
-		if l := clashes[t]; l != nil {
-			s.Messages = append(s.Messages, l...)
-			s.clashed[t] = true
-		}
+		s.Messages = append(s.Messages, clashes[t]...)
 	}
 	s.removeStale(desired)
 	s.placeAll(desired)
@@ -70,7 +67,25 @@ func (s *Tree) Bring() string {
 }
 
 // Fails reports whether a task's products are not in the tree.
-func (s *Tree) Fails(t *job.Task) bool { return s != nil && (s.clashed[t] || s.Unplaced[t]) }
+func (s *Tree) Fails(t *job.Task) bool {
+	return s != nil && (s.clashed[t] != nil || s.Unplaced[t] != nil)
+}
+
+// Failures are the jobs with tasks whose products are not in the tree although no run of theirs failed, by subject, and
+// the messages about that.
+func (s *Tree) Failures() map[string]diag.List {
+	all := map[string]diag.List{}
+	for _, t := range s.Live {
+		if !s.Fails(t) || t.Request() {
+			continue
+		}
+		main := s.W.Task(t.Asset, t.On, "")
+		if tr := s.TraceOf(main); tr != nil && tr.Outcome == engine.Succeeded {
+			all[main.Subject()] = slices.Concat(all[main.Subject()], s.clashed[t], s.Unplaced[t])
+		}
+	}
+	return all
+}
 
 // inTheWay reports whether a new output has the name of an output of an asset that is not concerned,
 // ignoring case, or is a file where the other needs a folder, or the reverse. It also reports whether a job
@@ -358,9 +373,10 @@ func (s *Tree) placeAll(desired map[string]desiredOutput) {
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			s.Unplaced[missing[i].t] = true
 			s.Lost = s.Lost || cas.Lost(err)
-			s.Messages = append(s.Messages, s.outputError(missing[i].product.File, "written", err))
+			m := s.outputError(missing[i].product.File, "written", err)
+			s.Messages = append(s.Messages, m)
+			s.Unplaced[missing[i].t] = append(s.Unplaced[missing[i].t], m)
 		}
 	}
 }
@@ -385,7 +401,7 @@ func (s *Tree) outputError(file, done string, err error) *diag.Message {
 }
 
 // Clashes reports whether a task wants the same output as another task.
-func (s *Tree) Clashes(t *job.Task) bool { return s.clashed[t] }
+func (s *Tree) Clashes(t *job.Task) bool { return s.clashed[t] != nil }
 
 // Save records all outputs. Those that should not exist, or have wrong content, are recorded without a stat, which
 // never equals that of a file.

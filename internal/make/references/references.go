@@ -26,20 +26,8 @@ type Missing struct {
 	To        string        `json:"to"`    // that should make it
 	SubID     uint32        `json:"sub_id"`
 	Platforms []string      `json:"platforms"`
+	Jobs      []string      `json:"jobs"` // those with products that refer to it, by subject
 	Message   *diag.Message `json:"message"`
-}
-
-// Failed are the assets whose products require what is missing, and how many these are, on each platform.
-func Failed(list []Missing) (assets map[string]bool, jobs int) {
-	assets, on := map[string]bool{}, map[[2]string]bool{}
-	for i := range list {
-		for _, platform := range list[i].Platforms {
-			if m := &list[i]; m.Message.Severity == diag.Error {
-				assets[m.Asset], on[[2]string{m.Asset, platform}] = true, true
-			}
-		}
-	}
-	return assets, len(on)
 }
 
 // Check compares references with products, as a build left them.
@@ -162,9 +150,13 @@ func (c *Check) moved(a *asset.Asset, past []*plan.Past) bool {
 	return !maps.Equal(was, now)
 }
 
-// madeBy returns what a task's run made, and whether that is known: it has no error of its own, and is not as another build left it.
+// madeBy returns what a task's run made, and whether that is known: it and its job have no error of their own, and it is not as another
+// build left it.
 func (c *Check) madeBy(t *job.Task) ([]engine.Product, bool) {
 	tr := c.TraceOf(t)
+	if main := c.TraceOf(c.W.Task(t.Asset, t.On, "")); main != nil && main.Outcome != engine.Succeeded {
+		return nil, false
+	}
 	if tr == nil || tr.Outcome != engine.Succeeded || c.Tree.Fails(t) || c.Scope == nil && !c.W.Task(t.Asset, t.On, "").Decided() {
 		return nil, false
 	}
@@ -203,7 +195,7 @@ func (c *Check) find(a *asset.Asset) (list []Missing) {
 						break // who adopts it refers to the same
 					}
 					if to := c.W.Find(processor.ByUUID(uuid.UUID(r.UUID).String())); to != nil && c.lacks(to, platform, r.SubID) {
-						list = c.add(list, a, to, platform, r)
+						list = c.add(list, t, to, r)
 					}
 				}
 			}
@@ -219,8 +211,9 @@ func (c *Check) lacks(a *asset.Asset, platform string, sub uint32) bool {
 	return ps.known && !has
 }
 
-// add notes that a product is missing on a platform. One that is required once is required.
-func (c *Check) add(list []Missing, a, to *asset.Asset, platform string, r engine.Reference) []Missing {
+// add notes that a product to which a task's refer is missing. One that is required once is required.
+func (c *Check) add(list []Missing, t *job.Task, to *asset.Asset, r engine.Reference) []Missing {
+	a, platform, subject := t.Asset, t.Platform, c.W.Task(t.Asset, t.On, "").Subject()
 	i := slices.IndexFunc(list, func(m Missing) bool { return m.To == to.ID && m.SubID == r.SubID })
 	if i < 0 {
 		i = len(list)
@@ -230,6 +223,9 @@ func (c *Check) add(list []Missing, a, to *asset.Asset, platform string, r engin
 	required := r.Required || m.Message != nil && m.Message.Severity == diag.Error
 	if !slices.Contains(m.Platforms, platform) {
 		m.Platforms = append(m.Platforms, platform)
+	}
+	if !slices.Contains(m.Jobs, subject) {
+		m.Jobs = append(m.Jobs, subject)
 	}
 	m.Message = c.message(m, a, to, required, i < mostNamed)
 	return list

@@ -69,6 +69,7 @@ type JobReport struct {
 	Request                    bool   // it belongs to no asset; Asset is a display name
 	State                      engine.State
 	Failed                     bool
+	Cache                      string         // Adopted: where its result came from; "" if that is not known
 	Remote                     *engine.Remote // it ran on another machine
 	Why                        *engine.Reason
 	Seconds                    float64
@@ -177,7 +178,7 @@ type Source struct {
 	Wanted []*job.Task   // what the build was asked for
 	Said   diag.List     // messages that are not of jobs
 
-	Missing, MissingBefore []references.Missing // products that others refer to, now and, in a build of few tasks, before it
+	Failures []references.Failure // jobs that failed although their runs succeeded
 }
 
 // CountAssets counts the requested assets.
@@ -208,7 +209,7 @@ func JobOf(r *engine.Result) JobReport {
 		Processor: t.Proc.Info.Name, State: r.State, Why: r.Why, Remote: r.Remote,
 	}
 	if r.Trace != nil {
-		j.Failed, j.Seconds = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds
+		j.Failed, j.Seconds, j.Cache = r.Trace.Outcome != engine.Succeeded, r.Trace.Seconds, r.Trace.Origin
 	}
 	return j
 }
@@ -228,7 +229,7 @@ func (s *Source) Count(r *Report) {
 			s.countTask(sum, t, failed)
 		}
 	}
-	s.countMissing(sum, failed)
+	s.countFailures(sum, failed)
 	ran := s.JobsRun()
 	sum.RequestsRun = s.CountRequests(ran)
 	built := map[*asset.Asset]bool{}
@@ -263,13 +264,18 @@ func (s *Source) Count(r *Report) {
 	}
 }
 
-// countMissing adds the jobs whose products require what is not made, in place of those of the build before, which are counted.
-func (s *Source) countMissing(sum *Summary, failed map[*asset.Asset]bool) {
-	ids, jobs := references.Failed(s.Missing)
-	_, before := references.Failed(s.MissingBefore)
-	sum.Failed += jobs - before
-	for id := range ids {
-		if a := s.Asset(id); a != nil {
+// countFailures adds the jobs that failed although their runs succeeded, in place of those of the build before, which
+// are counted.
+func (s *Source) countFailures(sum *Summary, failed map[*asset.Asset]bool) {
+	if s.Few != nil {
+		sum.Failed -= len(notices.Failures(s.Prev))
+	}
+	for i := range s.Failures {
+		a := s.Asset(task.ParseSubject(s.Failures[i].Job).Asset)
+		if t := s.W.TaskFor(s.Failures[i].Job); s.Few == nil && (t == nil || !t.Decided()) {
+			continue // it is not part of this build
+		}
+		if sum.Failed++; a != nil {
 			failed[a] = true
 		}
 	}
@@ -326,7 +332,7 @@ func (s *Source) adopted(ran map[job.ID]bool) map[job.ID]bool {
 	return adopted
 }
 
-// countTask adds a task. If its products could not be written, it counts as failed.
+// countTask adds a task. Products that are not in the output tree do not count.
 func (s *Source) countTask(sum *Summary, t *job.Task, failed map[*asset.Asset]bool) {
 	tr := s.TraceOf(t)
 	if s.Few == nil && !t.Decided() {
@@ -347,8 +353,6 @@ func (s *Source) countTask(sum *Summary, t *job.Task, failed map[*asset.Asset]bo
 		}
 	}
 	if tr != nil && !fails && s.Tree.Fails(t) {
-		sum.Failed++
-		failed[t.Asset] = true
 		return
 	}
 	products, bytes := results.CountProducts(s.ProductsFor(t, tr))

@@ -24,7 +24,7 @@ type guesses struct {
 	mu sync.Mutex
 	by map[digest.Hash]*pattern // by fingerprint
 
-	found sync.Map // values of results that were found by a guess, by key, until they are asked for
+	found sync.Map // results that were found by a guess, by key, until they are asked for
 }
 
 // pattern is what runs of one code observe: in subjects, own stands for the path of the asset.
@@ -102,19 +102,19 @@ func (s *Sharing) guessed(ctx context.Context, c *Caches, t *engine.Task) ([]eng
 		return nil, false
 	}
 	key := resultKey(t, seen)
-	value, err := s.get(ctx, c.results, t, key, "the result, by a guess")
+	result, err := s.get(ctx, c.results, t, key, "the result, by a guess")
 	if err != nil {
 		s.guesses.wrong(t)
 		return nil, false
 	}
-	s.guesses.found.Store(key, value)
+	s.guesses.found.Store(key, result)
 	return []engine.Hint{{Observations: seen, Short: share.Short}}, true
 }
 
 // resultValue is the value of a result.
-func (s *Sharing) resultValue(ctx context.Context, c *Caches, t *engine.Task, key share.Key) ([]byte, error) {
+func (s *Sharing) resultValue(ctx context.Context, c *Caches, t *engine.Task, key share.Key) (found, error) {
 	if value, ok := s.guesses.found.LoadAndDelete(key); ok {
-		return value.([]byte), nil
+		return value.(found), nil
 	}
 	return s.get(ctx, c.results, t, key, "the result")
 }

@@ -93,7 +93,7 @@ func (p *Place) Open() (*Caches, error) {
 			errs = append(errs, &unopened{"the cache folder " + p.Folder, err})
 		} else {
 			c.Folder = f
-			c.add(p, "the cache folder "+p.Folder, f, !p.ReadOnly)
+			c.add(p, FromFolder, "the cache folder "+p.Folder, f, !p.ReadOnly)
 		}
 	}
 	if p.Remote != "" {
@@ -105,7 +105,7 @@ func (p *Place) Open() (*Caches, error) {
 			if _, yes := p.hidden(); yes {
 				r.Hurry(hurried)
 			}
-			c.add(p, "the cache server "+p.Remote, r, p.WriteRemote)
+			c.add(p, FromServer, "the cache server "+p.Remote, r, p.WriteRemote)
 		}
 	}
 	c.failed = errs
@@ -156,13 +156,13 @@ func (p *Place) Collect() (folder.Collected, error) {
 }
 
 // add adds a cache. Reading and writing are guarded by themselves: one that may not be written to is still read.
-func (c *Caches) add(p *Place, name string, cache share.Cache, writes bool) {
+func (c *Caches) add(p *Place, from, name string, cache share.Cache, writes bool) {
 	reading := share.NewGuard(cache, p.healthOf(name))
-	c.hints = append(c.hints, reading)
+	c.hints = append(c.hints, origin{reading, from})
 	if c.results == nil {
-		c.results = reading
+		c.results = c.hints[0]
 	} else {
-		c.results = share.Tiers(c.results, reading, c.writers[0]) // together with a server, the folder is written to
+		c.results = share.Tiers(c.results, origin{reading, from}, c.writers[0]) // together with a server, the folder is written to
 	}
 	c.guards, c.names = append(c.guards, reading), append(c.names, name)
 	if writes {
@@ -189,7 +189,7 @@ func (c *Caches) Troubles() (list []error) {
 func (c *Caches) Close() error {
 	var errs []error
 	for _, h := range c.hints {
-		errs = append(errs, h.(*share.Guard).Close())
+		errs = append(errs, h.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -128,9 +128,9 @@ func (s *Sharing) hints(ctx context.Context, t *engine.Task) (list []engine.Hint
 	var all share.Hint
 	key := hintKey(t)
 	for _, cache := range c.hints {
-		if value, err := s.get(ctx, cache, t, key, "what runs of it read"); err == nil {
-			s.downloaded.Add(int64(len(value)))
-			if h, err := share.DecodeHint(key, value); err == nil {
+		if hint, err := s.get(ctx, cache, t, key, "what runs of it read"); err == nil {
+			s.downloaded.Add(int64(len(hint.value)))
+			if h, err := share.DecodeHint(key, hint.value); err == nil {
 				all.Merge(h)
 			}
 		}
@@ -175,15 +175,25 @@ func (s *Sharing) spanned(lanes, name string, begin time.Time, bytes int64, what
 }
 
 // get asks a cache for an entry of a task, unless caches are too slow.
-func (s *Sharing) get(ctx context.Context, from share.Cache, t *engine.Task, key share.Key, what string) (value []byte, err error) {
+func (s *Sharing) get(ctx context.Context, from share.Cache, t *engine.Task, key share.Key, what string) (entry found, err error) {
 	saved := time.Duration(s.saved.Load()) * time.Millisecond
 	if s.waits.tooLong(saved, cmp.Or(s.place.Patience, patience)) {
-		return nil, share.ErrLeftAlone
+		return found{}, share.ErrLeftAlone
 	}
 	begin := time.Now()
-	s.waits.ask(func() { value, err = from.Get(ctx, key) })
-	s.spanned(lookingUp, t.Name, begin, int64(len(value)), what, err)
-	return value, err
+	ctx, name := noting(ctx)
+	s.waits.ask(func() { entry.value, err = from.Get(ctx, key) })
+	entry.from = *name
+	s.spanned(lookingUp, t.Name, begin, int64(len(entry.value)), fromText(what, entry.from), err)
+	return entry, err
+}
+
+// fromText is what was asked for, and the cache that had it, if one had.
+func fromText(what, from string) string {
+	if from == "" {
+		return what
+	}
+	return what + ", from the cache " + from
 }
 
 // errForeign says that a result is not one that this task can come to.
@@ -195,18 +205,18 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 		return nil, s.failed
 	}
 	key := resultKey(asked.Task, asked.Observations)
-	value, err := s.resultValue(ctx, c, asked.Task, key)
+	entry, err := s.resultValue(ctx, c, asked.Task, key)
 	if err != nil {
 		return nil, err
 	}
-	s.downloaded.Add(int64(len(value)))
-	r, run, err := share.DecodeResult(key, asked.Task.Fingerprint, value, s.place.verify)
+	s.downloaded.Add(int64(len(entry.value)))
+	r, run, err := share.DecodeResult(key, asked.Task.Fingerprint, entry.value, s.place.verify)
 	if err != nil {
 		return nil, err
 	}
 	t := &engine.Trace{
 		Outcome: r.Outcome, Shareable: r.Shareable && r.Outcome == engine.Succeeded, Messages: r.Messages, Root: r.Root, Cycle: r.Cycle,
-		Seconds: run.Seconds, Memory: run.Memory,
+		Seconds: run.Seconds, Memory: run.Memory, Origin: entry.from,
 	}
 	platform := asked.Task.World.(*job.Task).Platform + "/"
 	var now, later []share.Blob
@@ -255,8 +265,9 @@ func (s *Sharing) bring(ctx context.Context, c share.Cache, t *engine.Task, now,
 	}
 	for _, b := range now {
 		begin := time.Now()
+		ctx, from := noting(ctx)
 		err := s.fetch(ctx, c, b)
-		if s.spanned(downloading, t.Name, begin, b.Size, "a product", err); err != nil {
+		if s.spanned(downloading, t.Name, begin, b.Size, fromText("a product", *from), err); err != nil {
 			return err
 		}
 	}
@@ -298,11 +309,12 @@ func (s *Sharing) fetchPromised(_ context.Context, h digest.Hash, sum [sha256.Si
 		return s.failed
 	}
 	begin := time.Now()
-	err := c.results.Fetch(s.ctx, share.Blob{Hash: h, SHA256: sum, Size: size}, to)
+	ctx, from := noting(s.ctx)
+	err := c.results.Fetch(ctx, share.Blob{Hash: h, SHA256: sum, Size: size}, to)
 	if err == nil {
 		s.downloaded.Add(size)
 	}
-	s.spanned(downloading, h.Short(), begin, size, "a product that a job opens", err)
+	s.spanned(downloading, h.Short(), begin, size, fromText("a product that a job opens", *from), err)
 	return err
 }
 

@@ -22,15 +22,25 @@ import (
 // Verified is the result of Verify.
 type Verified struct {
 	Sources, Products, Blobs int       // numbers of checked ones
-	Messages                 diag.List // problems; the next build repairs all of them
+	Messages                 diag.List // problems; with fix, the next build repairs all of them
 
+	fix   bool
 	known map[digest.Hash]bool // blobs that exist, were removed, or were reported as lost
 }
 
+// warn adds a problem. A check says what --fix would do about it, and a repair what it did.
+func (v *Verified) warn(code diag.Code, file, text, would, did string) {
+	m := diag.Warningf(code, diag.Pos{File: file}, "%s", text)
+	if !v.fix {
+		did = "`kiln verify --fix` " + would
+	}
+	v.Messages = append(v.Messages, m.WithHint("%s", did))
+}
+
 // strangers finds unknown products in the output folder.
-func (v *Verified) strangers(s *Found, fix bool) {
+func (v *Verified) strangers(s *Found) {
 	found := s.Tree.Strangers(s.Shipped)
-	if fix {
+	if v.fix {
 		v.Messages = append(v.Messages, s.Tree.RemoveStrangers(found)...)
 	} else {
 		v.Messages = append(v.Messages, found.Messages(s.P.Output)...)
@@ -39,20 +49,24 @@ func (v *Verified) strangers(s *Found, fix bool) {
 
 func (v *Verified) blobs(ctx context.Context, blobs *cas.Store) error {
 	v.known = map[digest.Hash]bool{}
-	return blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
+	err := blobs.Walk(func(h digest.Hash, _ fs.FileInfo) error {
 		v.Blobs, v.known[h] = v.Blobs+1, true
 		if err := blobs.Verify(h); errors.Is(err, cas.ErrDamaged) {
-			v.Messages = append(v.Messages, diag.Warningf(diag.BlobDamaged, diag.Pos{File: blobName(h)}, "the stored blob is damaged; it was removed").
-				WithHint("the job that made it runs again"))
+			v.warn(diag.BlobDamaged, blobName(h), "the stored blob is damaged",
+				"removes it, and the job that made it runs again", "it was removed; the job that made it runs again")
 		} else if err != nil {
 			return err
 		}
 		return ctx.Err()
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was built yet, or all blobs were removed
+	}
+	return err
 }
 
-// lost finds missing blobs of products of current traces. If the output is correct, the blob is
-// restored from it.
+// lost finds missing blobs of products of current traces. If the output is correct, a repair restores the
+// blob from it.
 func (v *Verified) lost(ctx context.Context, s *Found, blobs *cas.Store) {
 	for _, t := range s.Before.Tasks {
 		tr := s.TraceByID(t.Key, t.Trace)
@@ -68,11 +82,12 @@ func (v *Verified) lost(ctx context.Context, s *Found, blobs *cas.Store) {
 			if has, err := blobs.Has(ctx, []digest.Hash{p.Hash}); err == nil && has[0] {
 				continue // it is promised
 			}
-			m := diag.Warningf(diag.BlobLost, diag.Pos{File: blobName(p.Hash)}, "a stored blob is not there any more").WithHint("the job that made it runs again")
+			would, did := "has the job that made it run again", "the job that made it runs again"
 			if p.File != "" && blobs.Restore(p.Hash, filepath.Join(s.P.OutputDir(), filepath.FromSlash(p.File))) {
-				m.Hint = "nothing: it was restored from " + s.P.Output + "/" + p.File
+				from := "from " + s.P.Output + "/" + p.File
+				would, did = "restores it "+from, "nothing: it was restored "+from
 			}
-			v.Messages = append(v.Messages, m)
+			v.warn(diag.BlobLost, blobName(p.Hash), "a stored blob is not there any more", would, did)
 		}
 	}
 }
@@ -95,10 +110,10 @@ func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs
 		what := "the product was changed by somebody else"
 		if errors.Is(err, fs.ErrNotExist) {
 			what = "the product is missing"
-		} else {
+		} else if v.fix {
 			os.Chmod(abs, 0o666) // so that it can be replaced everywhere
 		}
-		v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: p.Output + "/" + o.File}, "%s", what).WithHint("the next build puts it back"))
+		v.warn(diag.ProductWrong, p.Output+"/"+o.File, what, "puts it back", "the next build puts it back")
 		o.Stat = source.Stat{}
 	}
 }
@@ -113,7 +128,7 @@ func (v *Verified) Shipped(ctx context.Context, p *workspace.Workspace, files []
 		}
 		v.Products++
 		if err := ship.Verify(p.ShippedPath(f.File)); err != nil {
-			v.Messages = append(v.Messages, diag.Warningf(diag.ProductWrong, diag.Pos{File: f.File}, "the parcel is damaged").WithHint("the next build makes it again"))
+			v.warn(diag.ProductWrong, f.File, "the parcel is damaged", "packs it again", "the next build packs it again")
 			files[i].Stat = source.Stat{}
 		}
 	}
@@ -138,32 +153,38 @@ func (v *Verified) sources(ctx context.Context, p *workspace.Workspace, prev *st
 			if root < len(p.Prefixes()) {
 				name = p.Prefixes()[root] + name
 			}
-			v.Messages = append(v.Messages, diag.Warningf(diag.SourceMissed, diag.Pos{File: name}, "the content changed although size, times and inode did not").
-				WithHint("the next build looks at it; a disk or a tool that does this needs `--changed hash`"))
-			f.Stat = source.Stat{} // differs from every file
+			const disk = "; a disk or a program that does this needs `kiln build --changed-by hash`"
+			v.warn(diag.SourceMissed, name, "the content changed although size, times and inode did not",
+				"builds what depends on it"+disk, "the next build reads it"+disk)
+			if v.fix {
+				f.Stat = source.Stat{} // differs from every file
+			}
 		}
 	})
 }
 
 // Verify hashes every source file with a known content, every product and every blob, reads the content database, and
-// reports damage that stats did not show. The next build learns of it: a wrong source hash is removed, a damaged blob
-// deleted, a damaged product forgotten. If nothing was ever built, it returns an error that is a message. With fix it
-// deletes unknown products. The caller holds the lock, and builds afterwards.
+// reports damage that stats did not show. If nothing was ever built, it returns an error that is a message.
+//
+// Without fix it changes nothing. With fix it has the next build repair everything: it removes damaged blobs, the stats
+// of wrong source files and products from the snapshot, a damaged content database, and unknown products. The caller
+// holds the lock, and with fix builds afterwards.
 func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
-	v := &Verified{Messages: slices.Clone(s.Said)}
-	blobs, err := cas.Open(s.P.CasDir())
-	if err != nil {
-		return nil, err
+	v := &Verified{Messages: slices.Clone(s.Said), fix: fix}
+	blobs, err := cas.OpenReadOnly(s.P.CasDir()), error(nil)
+	if fix {
+		if blobs, err = cas.Open(s.P.CasDir()); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.blobs(ctx, blobs); err != nil {
 		return nil, errors.Join(err, blobs.Flush())
 	}
 	defer blobs.Flush() // what is not recorded is hashed again
-	if reason, err := contentdb.Verify(s.P.DatabasePath()); err != nil {
+	if reason, err := contentdb.Verify(s.P.DatabasePath(), fix); err != nil {
 		return nil, err
 	} else if reason != "" {
-		v.Messages = append(v.Messages, diag.Warningf(diag.StateDamaged, diag.Pos{File: ".kiln/content.db"}, "%s", reason).
-			WithHint("the next build makes it again"))
+		v.warn(diag.StateDamaged, ".kiln/content.db", reason, "makes a new one", "the next build makes a new one")
 	}
 	if s.Prev == nil {
 		if v.Blobs == 0 && len(v.Messages) == 0 {
@@ -181,16 +202,21 @@ func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(v.Messages) > before {
-		next, err := s.Prev.Image()
-		if err != nil {
-			return v, workspace.RemoveAll(s.P.SnapshotPath())
-		}
-		next.Outputs, next.Shipped, next.Whole = s.Before.Outputs, shipped, false
-		if err := state.WriteSnapshot(s.P.SnapshotPath(), next); err != nil {
+	if fix && len(v.Messages) > before {
+		if err := s.record(shipped); err != nil {
 			return v, err
 		}
 	}
-	v.strangers(s, fix)
+	v.strangers(s)
 	return v, nil
+}
+
+// record writes a snapshot by which the next build repairs what was found.
+func (s *Found) record(shipped []state.Shipped) error {
+	next, err := s.Prev.Image()
+	if err != nil {
+		return workspace.RemoveAll(s.P.SnapshotPath())
+	}
+	next.Outputs, next.Shipped, next.Whole = s.Before.Outputs, shipped, false
+	return state.WriteSnapshot(s.P.SnapshotPath(), next)
 }

@@ -22,8 +22,11 @@ type View struct {
 	strangers func() diag.List
 }
 
-// Of returns a view of the requested tasks. Strangers returns messages about unknown files in the output folder.
-func Of(set *results.Set, wanted []*job.Task, prev *state.Snapshot, messages diag.List, strangers func() diag.List) *View {
+// Of returns a view of the requested tasks. Failing has the messages of jobs that failed although their runs succeeded, by
+// subject. Strangers returns messages about unknown files in the output folder.
+func Of(
+	set *results.Set, wanted []*job.Task, prev *state.Snapshot, failing map[string]diag.List, messages diag.List, strangers func() diag.List,
+) *View {
 	v := &View{Messages: messages, set: set, prev: prev, strangers: strangers}
 	at := map[*asset.Asset]int{}
 	for _, t := range wanted {
@@ -33,7 +36,13 @@ func Of(set *results.Set, wanted []*job.Task, prev *state.Snapshot, messages dia
 			at[t.Asset] = i
 			v.Assets = append(v.Assets, AssetView{Asset: t.Asset})
 		}
-		v.Assets[i].Jobs = append(v.Assets[i].Jobs, jobView(set, t))
+		j := jobView(set, t)
+		if len(failing) > 0 && j.State.Holds() {
+			if said := failing[t.Subject()]; said != nil {
+				j.State, j.Failure = Failed, said
+			}
+		}
+		v.Assets[i].Jobs = append(v.Assets[i].Jobs, j)
 	}
 	return v
 }
@@ -53,7 +62,7 @@ type JobState string
 const (
 	UpToDate JobState = "up to date"     // a trace holds, the products are good
 	Held     JobState = "held by ignore" // a trace holds only because rules say that what differs is harmless
-	Failed   JobState = "failed"         // a trace holds, and it is of a failure
+	Failed   JobState = "failed"         // a trace holds, and it is of a failure, or what it made failed in the last build: see Failure
 	Stale    JobState = "stale"          // it would run
 	Maybe    JobState = "maybe"          // it would run if something stale that it needs comes out differently
 	NotBuilt JobState = "not built"      // it was never built
@@ -82,6 +91,7 @@ type JobView struct {
 	Parts               []JobView        // of the job, and its requests with their parts, as far as they are known
 	Traces              []*engine.Trace  // all kept traces, the last used first
 	LastGood            []engine.Product // of a failed job: its last good products that are still in the output folder
+	Failure             diag.List        // Failed, although its run succeeded: its outputs clash, or require what no asset makes
 
 	set *results.Set
 }
@@ -117,12 +127,15 @@ func (j *JobView) Products() []engine.Product {
 // failed reports whether the last run of the job failed.
 func (j *JobView) failed() bool { return j.Last != nil && j.Last.Outcome != engine.Succeeded }
 
-// Messages returns the messages of a job's last run.
+// Fails reports whether the job failed: its last run, or what was done with its products.
+func (j *JobView) Fails() bool { return j.failed() || j.Failure != nil }
+
+// Messages returns the messages of a job's last run, and those about its products.
 func (j *JobView) Messages() diag.List {
 	if j.Last == nil {
 		return nil
 	}
-	return j.set.W.MessagesFor(j.task, j.Last)
+	return append(j.set.W.MessagesFor(j.task, j.Last), j.Failure...)
 }
 
 func jobView(s *results.Set, t *job.Task) JobView {

@@ -52,6 +52,7 @@ type assetJob struct {
 	job
 	State    string
 	Among    bool      // the asset has several jobs on a platform
+	Cache    string    // that it was taken from: folder or server; "" if none, or not known
 	Settings []Setting // resolved, without origin
 }
 
@@ -67,6 +68,7 @@ type run struct {
 	Platforms       []string
 	State, Reason   string
 	Built           int64
+	Cache           string // which cache it was taken from: folder or server; "" if none, or not known
 	Among           bool
 	Processor       string
 	Seconds, Memory []string // one for each platform, for display
@@ -76,10 +78,11 @@ type run struct {
 func runsOf(jobs []assetJob) (all []run) {
 	for _, j := range jobs {
 		k := slices.IndexFunc(all, func(r run) bool {
-			return r.State == j.State && r.Reason == j.Reason && r.Built == j.Built && r.Processor == j.Processor
+			return r.State == j.State && r.Reason == j.Reason && r.Built == j.Built && r.Cache == j.Cache && r.Processor == j.Processor
 		})
 		if k < 0 {
-			all, k = append(all, run{State: j.State, Reason: j.Reason, Built: j.Built, Among: j.Among, Processor: j.Processor}), len(all)
+			r := run{State: j.State, Reason: j.Reason, Built: j.Built, Cache: j.Cache, Among: j.Among, Processor: j.Processor}
+			all, k = append(all, r), len(all)
 		}
 		r := &all[k]
 		r.Platforms, r.Seconds = append(r.Platforms, j.Platform), append(r.Seconds, secondsText(j.Seconds))
@@ -194,7 +197,7 @@ func (d *Dashboard) assetHead(ctx context.Context, id string) (*assetBody, int64
 
 func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error {
 	rows, err := d.library.ask(ctx, `SELECT p.name, j.failed, j.built, j.reason, j.seconds, j.peak_memory, st.text, j.built = `+lastNumber+`, pr.text,
-			EXISTS (SELECT 1 FROM job_held h WHERE (h.asset, h.platform, h.processor) = (j.asset, j.platform, j.processor))
+			EXISTS (SELECT 1 FROM job_held h WHERE (h.asset, h.platform, h.processor) = (j.asset, j.platform, j.processor)), j.cache
 		FROM job j JOIN platform p ON p.no = j.platform LEFT JOIN shared_text st ON st.no = j.settings LEFT JOIN shared_text pr ON pr.no = j.processor
 		WHERE j.asset = :asset ORDER BY p.no, pr.text`, params{":asset": no}, 0)
 	if err != nil {
@@ -202,6 +205,7 @@ func (d *Dashboard) assetJobs(ctx context.Context, b *assetBody, no int64) error
 	}
 	for _, r := range rows {
 		j := assetJob{job: job{b.ID, r.text(0), r.text(8), r.int(1) == 1, r.int(2), r.text(3), r.float(4), r.int(5), 0}, State: upToDate, Among: r.text(8) != b.Processor, Settings: plainSettings(r.text(6))}
+		j.Cache = r.text(10)
 		switch {
 		case j.Failed:
 			j.State = "failed"

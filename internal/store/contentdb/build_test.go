@@ -318,6 +318,21 @@ func TestFilesThatNobodyLooksFor(t *testing.T) {
 	}
 }
 
+// A job that was not built again may have read a file that is gone: the record of that is no file.
+func TestFileThatIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "content.db")
+	db := open(t, path)
+	b := begin(t, db, Start{Number: 1, Platforms: []string{"pc"}})
+	b.PutFiles([]File{{Path: "a.s"}})
+	b.Put(Asset{ID: "a.s", Path: "a.s", Jobs: []Job{{Platform: "pc", Observations: []Observation{
+		{Group: 1, Kind: SawFile, Subject: "a.s"}, {Group: 2, Kind: SawFile, Subject: "gone.txt"}}}}})
+	finish(t, b)
+	res, err := reader(t, path).RunSQL(context.Background(), "SELECT path, present FROM files ORDER BY 1", 0)
+	if got := fmt.Sprint(res.Rows); err != nil || got != "[[a.s 1] [gone.txt 0]]" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
 // What points to an asset that never came points to nothing, and not to who gets its number next.
 func TestPromisedAssets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "content.db")

@@ -44,9 +44,9 @@ func intact(path string) bool {
 	return err == nil && log.Size() > 0
 }
 
-// Verify reads the whole file. If it cannot be used, it is renamed and reason says why; reason is empty if it is good
-// or missing. The error is a *diag.Message if the file cannot be read now. The caller holds the project's lock.
-func Verify(path string) (reason string, err error) {
+// Verify reads the whole file. If it cannot be used, reason says why, and with fix it is renamed; reason is empty if it
+// is good or missing. The error is a *diag.Message if the file cannot be read now. The caller holds the project's lock.
+func Verify(path string, fix bool) (reason string, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -62,8 +62,10 @@ func Verify(path string) (reason string, err error) {
 	}
 	reason, is := whyUnusable(err)
 	switch {
-	case is:
+	case is && fix:
 		return reason, setAside(path)
+	case is:
+		return reason, nil
 	case err != nil:
 		return "", unusable(path, err)
 	}

@@ -107,7 +107,7 @@ SELECT p.name AS platform,
        WHEN d.why IS NOT NULL THEN d.why
        WHEN j.failed THEN 'it failed in build ' || j.built || coalesce(': ' || (
          SELECT g.text FROM diagnostic g WHERE g.asset = j.asset AND g.platform = j.platform AND g.processor = j.processor AND g.severity = 'error' ORDER BY g.seq LIMIT 1), '')
-       WHEN j.built = 0 THEN 'up to date, taken from a cache'
+       WHEN j.built = 0 THEN 'up to date, taken from the cache' || coalesce(' ' || j.cache, '')
        ELSE 'up to date since build ' || j.built END AS why, s.text AS processor
 FROM platform p LEFT JOIN job j ON j.platform = p.no AND j.asset = :asset LEFT JOIN shared_text s ON s.no = j.processor
   LEFT JOIN (

@@ -74,6 +74,7 @@ type Job struct {
 	Failed      bool
 	Held        bool   // it is up to date only because what changed is harmless
 	Built       int64  // build in which it ran; 0 if it came from a cache of others
+	Cache       string // that cache: "folder" or "server"; "" if it is not known
 	Reason      string // why it ran, in words
 	Seconds     float64
 	PeakMemory  int64 // bytes

@@ -84,6 +84,7 @@ CREATE TABLE job (
   processor   INTEGER NOT NULL, -- shared_text.no; an asset may have several
   failed      INTEGER NOT NULL,
   built       INTEGER NOT NULL, -- build.number in which it ran; 0: elsewhere, taken from a cache
+  cache       TEXT,             -- that cache: folder or server; NULL if it ran here, or that is not known
   reason      TEXT,             -- why it ran, in words
   seconds     REAL,
   peak_memory INTEGER,          -- bytes

@@ -206,8 +206,8 @@ func (w *writer) prepare() error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 		ON CONFLICT (no) DO UPDATE SET id = excluded.id, uuid = excluded.uuid, file = excluded.file, folder = excluded.folder, processor = excluded.processor, failed = excluded.failed,
 			built = excluded.built, seconds = excluded.seconds, products = excluded.products, bytes = excluded.bytes, types = excluded.types, platforms = excluded.platforms`)
-	i.job = into(`INSERT INTO job (asset, platform, processor, failed, built, reason, seconds, peak_memory, key, fingerprint, settings)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	i.job = into(`INSERT INTO job (asset, platform, processor, failed, built, cache, reason, seconds, peak_memory, key, fingerprint, settings)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	i.held = into("INSERT INTO job_held (asset, platform, processor) VALUES (?, ?, ?)")
 	i.observation = into("INSERT INTO observation (asset, platform, seq, processor, group_no, kind, file, subject, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
 	i.needs = into("INSERT OR IGNORE INTO job_dependency (asset, platform, on_asset) VALUES (?, ?, ?)")
@@ -473,8 +473,8 @@ func (w *writer) putJob(asset int64, j *Job, earlier []Job) {
 		})
 	}
 	processor, fingerprint, settings := w.text(j.Processor), w.text(j.Fingerprint), w.text(j.Settings)
-	w.note(w.insert.job.int(asset).int(platform).int(processor).bool(j.Failed).int(j.Built).textOrNull(j.Reason).float(j.Seconds).int(j.PeakMemory).
-		hash(j.Key).intOrNull(fingerprint).intOrNull(settings).run())
+	w.note(w.insert.job.int(asset).int(platform).int(processor).bool(j.Failed).int(j.Built).textOrNull(j.Cache).textOrNull(j.Reason).
+		float(j.Seconds).int(j.PeakMemory).hash(j.Key).intOrNull(fingerprint).intOrNull(settings).run())
 	if j.Held {
 		w.note(w.insert.held.int(asset).int(platform).int(processor).run())
 	}

@@ -20,11 +20,11 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 	case len(data) == 0:
 		return 0, ""
 	case len(data) < headerSize || !bytes.Equal(data[:8], tracesMagic):
-		return 0, "the trace log is not one; a new one was begun"
+		return 0, "the trace log is not one; all jobs run again"
 	case binary.LittleEndian.Uint32(data[8:]) != TracesVersion:
-		return 0, fmt.Sprintf("the trace log has version %d, not %d; a new one was begun", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
+		return 0, fmt.Sprintf("the trace log has version %d, not %d; all jobs run again", binary.LittleEndian.Uint32(data[8:]), TracesVersion)
 	case len(data) < logHead || !bytes.Equal(data[:logHead], logHeader(binary.LittleEndian.Uint64(data[headerSize:]))):
-		return 0, "the head of the trace log is damaged; a new one was begun"
+		return 0, "the head of the trace log is damaged; all jobs run again"
 	}
 	t.made = binary.LittleEndian.Uint64(data[headerSize:])
 	t.byKey = make(map[engine.Key]kept, countTraces(data))

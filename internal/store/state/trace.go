@@ -65,9 +65,12 @@ func encodeTrace(e *varint.Encoder, t *engine.Trace) {
 	for i := range t.Products {
 		encodeProduct(e, &t.Products[i])
 	}
-	encodeFacts(e, t.Products, t.Worker != "")
+	encodeFacts(e, t.Products, t.Worker != "" || t.Origin != "")
 	if t.Worker != "" {
 		e.Str(t.Worker)
+	}
+	if t.Origin != "" {
+		e.Str(t.Origin)
 	}
 }
 
@@ -214,6 +217,9 @@ func decodeTrace(d *varint.Decoder, s *slabs) (t *engine.Trace, used int64) {
 	decodeFacts(d, t.Products)
 	if worker && len(d.Buf) > 0 { // a trace of an earlier Kiln ends here
 		t.Worker = d.Str()
+	}
+	if t.Adopted && len(d.Buf) > 0 {
+		t.Origin = d.Str()
 	}
 	if t.Outcome < engine.Succeeded || t.Outcome > engine.Cyclic || t.Outcome == engine.Cyclic && len(t.Cycle) == 0 {
 		d.Fail()

@@ -46,7 +46,7 @@ func everything() *engine.Trace {
 		},
 		Messages: []byte("m\x00"), Root: "root", Cycle: []string{"a", "", "b"},
 		Why:     &engine.Reason{Cause: engine.InputDiffers, Observation: o, New: digest.Of([]byte("n")), Subject: "s"},
-		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Worker: "worker-1",
+		Seconds: 1e-9, Memory: -1, Build: 1 << 63, Shareable: true, Adopted: true, Worker: "worker-1", Origin: "server",
 	}
 }
 
@@ -362,7 +362,7 @@ func TestOtherTraces(t *testing.T) {
 		if why == "" || len(tr.Keys()) != 0 {
 			t.Errorf("%q: says %q", data, why)
 		}
-		if strings.HasPrefix(data, "KILN\x00trc") && why != fmt.Sprintf("the trace log has version %d, not %d; a new one was begun", data[8], TracesVersion) {
+		if strings.HasPrefix(data, "KILN\x00trc") && why != fmt.Sprintf("the trace log has version %d, not %d; all jobs run again", data[8], TracesVersion) {
 			t.Errorf("%q: says %q", data, why)
 		}
 		add(t, tr, "k", trace("a", "1"))

@@ -84,6 +84,7 @@ CREATE TABLE job (
   processor   INTEGER NOT NULL,
   failed      INTEGER NOT NULL,
   built       INTEGER NOT NULL,
+  cache       TEXT,
   reason      TEXT,
   seconds     REAL,
   peak_memory INTEGER,
@@ -221,7 +222,7 @@ SELECT a.id AS asset, p.name AS platform, proc.text AS processor,
        WHEN EXISTS (SELECT 1 FROM job_held h WHERE h.asset = j.asset AND h.platform = j.platform AND h.processor = j.processor) THEN 'held by ignore'
        WHEN j.built = (SELECT max(number) FROM build WHERE seconds IS NOT NULL) THEN 'built'
        ELSE 'up to date' END AS state,
-  j.built, j.reason, j.seconds, j.peak_memory,
+  j.built, j.cache, j.reason, j.seconds, j.peak_memory,
   nullif(lower(hex(j.key)), '') AS key, fp.text AS fingerprint, st.text AS settings
 FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
   LEFT JOIN shared_text proc ON proc.no = j.processor
