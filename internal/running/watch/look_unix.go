@@ -15,3 +15,12 @@ func lookOf(path string) (look, error) {
 		size: st.Size, mtime: st.Mtim.Nano(), changed: st.Ctim.Nano(), inode: uint64(st.Ino), mode: mode, dir: mode&unix.S_IFMT == unix.S_IFDIR,
 	}, nil
 }
+
+// identityOf returns the identity of a folder, to which a link may lead.
+func identityOf(path string) identity {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return identity{}
+	}
+	return identity{uint64(st.Dev), uint64(st.Ino)}
+}

@@ -2,12 +2,16 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,16 +63,90 @@ func TestEventOfAnother(t *testing.T) {
 	f.catchesUp("a file in the one that is there")
 }
 
+// TestNewNameFirst: a folder is moved into a new one, which is watched before its old name is reported as removed. It is still watched
+// after that, although fsnotify knows a watched folder by one name only.
+func TestNewNameFirst(t *testing.T) {
+	system(t).close() // there is one
+	root := t.TempDir()
+	in := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	must(t, put(in("old/sub/file"), "1"))
+	reader, err := fsnotify.NewWatcher() // reads no event before the last one was taken
+	must(t, err)
+	moved, once := make(chan struct{}), sync.Once{}
+	pass := func(path string, _ bool) bool { // the watcher asks before it watches
+		if path != in("new") {
+			return false
+		}
+		once.Do(func() {
+			defer close(moved)
+			for i := range 8 { // more than what is read ahead, so that the move is not read yet
+				must(t, put(in(fmt.Sprint(i)), ""))
+			}
+			must(t, os.Rename(in("old"), in("new/name")))
+		})
+		return false
+	}
+	n := startFSNotify(reader, 0)
+	w, err := newWith(Options{Trees: []Tree{{Path: root, Pass: pass}}}, func() (notifier, error) { return n, nil })
+	must(t, err)
+	t.Cleanup(w.Close)
+	f := follow(t, root, w)
+	must(t, os.Mkdir(in("new"), 0o777))
+	<-moved
+	f.catchesUp("it is moved")
+	must(t, put(in("new/name/sub/file"), "2"))
+	f.catchesUp("an edit by its new name")
+}
+
+// TestErrorNotTaken: fsnotify has an error to report, because a watched folder was moved and then removed, while the watcher takes no events.
+// It locks itself until somebody takes the error. Folders can be watched nevertheless.
+func TestErrorNotTaken(t *testing.T) {
+	system(t).close() // there is one
+	root := t.TempDir()
+	from, to := filepath.Join(root, "from"), filepath.Join(root, "to")
+	must(t, os.Mkdir(from, 0o777))
+	reader, err := fsnotify.NewBufferedWatcher(2)
+	must(t, err)
+	n := startFSNotify(reader, 0)
+	must(t, n.add(root, true), n.add(from, false))
+	for i := range 8 { // more than what is read ahead, so that the move is not read yet
+		must(t, put(filepath.Join(root, fmt.Sprint(i)), ""))
+	}
+	must(t, os.Rename(from, to), os.Remove(to))
+	for e := range n.out {
+		if e[0] == (event{path: from, kind: removed}) {
+			break
+		}
+	}
+	done := make(chan error)
+	go func() {
+		for slices.Contains(reader.WatchList(), from) { // until it has read that the folder was moved
+			runtime.Gosched()
+		}
+		done <- n.add(root, true)
+	}()
+	select {
+	case err := <-done:
+		must(t, err)
+	case <-time.After(patience):
+		t.Fatal("it waits for itself")
+	}
+	for e := range n.out {
+		if e[0].kind == lost {
+			break
+		}
+	}
+	n.close()
+}
+
 // TestTwoNames: a folder is watched by two names, and each of them is told: one of a tree, one that leads there by a link, for a single
 // file.
 func TestTwoNames(t *testing.T) {
-	for _, poll := range []time.Duration{0, 5 * time.Millisecond} {
+	ways(t, func(t *testing.T, start func(Options) *Watcher) {
 		root, by := t.TempDir(), filepath.Join(t.TempDir(), "link")
 		must(t, put(filepath.Join(root, "file"), "1"), put(filepath.Join(root, "sub", "other"), "1"), os.Symlink(root, by))
 		file := filepath.Join(by, "file")
-		w, err := New(Options{Trees: []Tree{{Path: root, Lists: true}}, Files: []string{file, filepath.Join(by, "sub", "none")}, Poll: poll})
-		must(t, err)
-		defer w.Close()
+		w := start(Options{Trees: []Tree{{Path: root}}, Files: []string{file, filepath.Join(by, "sub", "none")}})
 		f := follow(t, root, w)
 		seen := false
 		for _, text := range []string{"2", "3"} {
@@ -87,7 +165,7 @@ func TestTwoNames(t *testing.T) {
 		}
 		must(t, os.RemoveAll(filepath.Join(root, "sub")), put(filepath.Join(root, "sub", "other"), "4"))
 		f.catchesUp("a folder that was watched by two names is another one")
-	}
+	})
 }
 
 // held keeps events back as long as somebody has taken what is in its gate.
