@@ -27,7 +27,7 @@ func example() *Table {
 	}
 }
 
-// full has all that a table can say.
+// full returns a table that uses every field.
 func full() *Table {
 	t := example()
 	t.Scale = 500
@@ -58,7 +58,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// annotate writes the bytes of a table with what they are.
+// annotate lists the bytes of a table with their meaning.
 func annotate(b []byte) []byte {
 	var out bytes.Buffer
 	take := func(n int, what string) []byte {
@@ -223,7 +223,7 @@ func TestLibGDX(t *testing.T) {
 	if len(got.Pages) != 2 || got.Pages[1] != (Page{File: "ui.1.ktx2", Width: 16, Height: 16}) || len(got.Regions) != len(left.Frames) {
 		t.Fatalf("%+v", got)
 	}
-	// Offsets count from the bottom: 16 high, 10 are left, 0 were taken off at the top, so 6 at the bottom.
+	// Offsets count from the bottom: of 16 pixels 10 remain and 0 were removed at the top, so 6 at the bottom.
 	want := Region{Name: "run", Rotate: true, XY: [2]int{20, 16}, Size: [2]int{14, 10}, Orig: [2]int{16, 16}, Offset: [2]int{2, 6}, Index: 0}
 	if d := cmp.Diff(want, got.Regions[4]); d != "" {
 		t.Error(d)
@@ -246,7 +246,7 @@ func TestLibGDX(t *testing.T) {
 }
 
 func TestReadLibGDX(t *testing.T) {
-	// The newer form, without spaces, and what nobody asked for.
+	// The newer form, without spaces, and with unknown lines.
 	got, err := ReadLibGDX([]byte("a.png\r\nsize:64,32\r\npma:true\nhero\nbounds:1,2,30,20\noffsets:3,4,40,50\nrotate:90\nfoo:bar\n\nb.png\nx\nindex:7\nbounds:0,0,1,1\n"))
 	want := &LibGDX{
 		Pages: []Page{{File: "a.png", Width: 64, Height: 32}, {File: "b.png"}},
@@ -292,7 +292,7 @@ func FuzzReadLibGDX(f *testing.F) {
 	})
 }
 
-// The file as version 1 wrote it stays readable.
+// A file of version 1 remains readable.
 func TestReadsKeptFile(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1.atlas")
 	if err != nil {

@@ -240,7 +240,7 @@ func TestPositions(t *testing.T) {
 	if got := fmt.Sprint(f.Pointer, " ", f.Line, ":", f.Column, " ", f.Length); got != "/asset/x~1~0/0 2:66 1" {
 		t.Error(got)
 	}
-	// What the JSON lacks is shown where what should hold it begins.
+	// A missing value is reported at the start of the object that lacks it.
 	if f = d.Find(d.Root, Property, Broken, "x"); f.Line != 1 || f.Column != 1 || f.Length != 1 {
 		t.Errorf("%+v", f)
 	}
