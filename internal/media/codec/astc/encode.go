@@ -237,8 +237,8 @@ func (e *encoder) added(l *layout, w *way) float32 {
 	return 0
 }
 
-// values is the factor of an endpoint value's squared error in the error of a block. The squared shares of the two ends in a
-// texel would add up to 2/3 on average, but one end and the weights make up for the error of the other: 0.25 to 0.35 gave
+// values returns the weight of an endpoint value's squared error in the error of a block. In theory, the weight per texel is
+// the squared shares of both ends, 2/3 on average. In practice, the other end and the weights compensate: 0.25 to 0.35 gave
 // the best blocks.
 func (e *encoder) values(l *layout) float32 {
 	count := 0

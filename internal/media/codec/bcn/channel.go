@@ -21,8 +21,8 @@ type line struct {
 	six       bool
 }
 
-// scored is a line and its gain, see gain. The gain of none is below that of the first start, where no value is further from
-// its place than from 0.
+// scored is a line and its gain, as gain returns it. The gain of none, -1, is below that of the first start: that is never
+// negative, because no value is further from its place than from 0.
 type scored struct {
 	line
 	gain int32

@@ -139,8 +139,8 @@ func fromOrdered(v uint16) uint16 {
 	return ^v
 }
 
-// b44Log maps a half to eight times its logarithm. In a perceptual channel, the numbers of a block are exponentials of
-// these. Halfs without a logarithm become 0, and 0 becomes minus infinity.
+// b44Log maps a half to eight times its logarithm. Blocks of a perceptual channel store exponentials, which this table
+// reverses. Halfs without a logarithm become 0, and 0 becomes minus infinity.
 var b44Log = sync.OnceValue(func() *[1 << 16]uint16 {
 	var table [1 << 16]uint16
 	table[0], table[0x8000] = 0xfc00, 0xfc00

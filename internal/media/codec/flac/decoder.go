@@ -177,7 +177,7 @@ func (d *Decoder) sample(h head) int64 {
 	return h.number*d.block - d.base
 }
 
-// last returns the start and the end of the last complete frame, or 0, 0.
+// last returns the first sample and the end of the last complete frame, or 0, 0.
 func (d *Decoder) last() (first, end int64, err error) {
 	const piece = 1 << 16
 	for to := d.in.size; to > d.start; to -= piece {
