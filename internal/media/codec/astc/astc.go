@@ -88,7 +88,7 @@ func (f Footprint) Size(width, height int) int {
 func (f Footprint) check(width, height int) error {
 	switch {
 	case !f.Valid():
-		return fmt.Errorf("astc: no footprint is %v", f)
+		return fmt.Errorf("astc: %v is not a footprint", f)
 	case width < 1 || height < 1:
 		return fmt.Errorf("astc: an image of %d by %d", width, height)
 	case width > maxImage/height:

@@ -155,7 +155,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		{`{"version":2}`, "scale of 0"},
 		{`{"version":2,"scale":1,"frames":{"a":{"turn":"up"}}}`, `"up" is not a direction`},
 		{`{"version":2,"scale":1,"frames":{"a":{}}}`, "is on page 0 of 0"},
-		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which is not there`},
+		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which does not exist`},
 	} {
 		if got, err := ReadJSON([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", c.text, got, err)
@@ -240,7 +240,7 @@ func TestLibGDX(t *testing.T) {
 		t.Errorf("the name of an animation stands for its frames': %v", err)
 	}
 	left.Animations = nil
-	if _, err := WriteLibGDX(left, o); err == nil || !strings.Contains(err.Error(), "cannot be said") {
+	if _, err := WriteLibGDX(left, o); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("%v", err)
 	}
 }
@@ -411,7 +411,7 @@ func TestReadRefuses(t *testing.T) {
 		{"1 frames have patches, the header says 0", func(b []byte) []byte { b[frame0+24] = 4; return b }},
 		{"frame 0: name of 65291 bytes", func(b []byte) []byte { b[frame0+5] = 0xff; return b }},
 		{"frame 0: \"button/down\" is on page 3", func(b []byte) []byte { b[frame0+6] = 3; return b }},
-		{"strings have 1 bytes that nothing names", func(b []byte) []byte { b[16]++; return append(b, 'x') }},
+		{"strings have 1 unused bytes", func(b []byte) []byte { b[16]++; return append(b, 'x') }},
 	} {
 		b, err := Write(example())
 		if err != nil {

@@ -121,7 +121,7 @@ func ReadJSON(data []byte) (*Table, error) {
 		for _, frame := range doc.Animations[name] {
 			i, ok := index[frame]
 			if !ok {
-				return nil, fmt.Errorf("animation %q has frame %q, which is not there", name, frame)
+				return nil, fmt.Errorf("animation %q has frame %q, which does not exist", name, frame)
 			}
 			a.Frames = append(a.Frames, i)
 		}

@@ -46,7 +46,7 @@ func WriteLibGDX(t *Table, o LibGDXOptions) ([]byte, error) {
 				return nil, err
 			}
 			if f.Turn == Right {
-				return nil, fmt.Errorf("%q is turned clockwise, for which there is no word in this format", f.Name)
+				return nil, fmt.Errorf("%q is turned clockwise, which this format cannot represent", f.Name)
 			}
 			fmt.Fprintf(&b, "%s\n  rotate: %t\n  xy: %d, %d\n  size: %d, %d\n", name, f.Turn == Left, f.X, f.Y, f.W, f.H)
 			if f.Patch != nil {
@@ -66,7 +66,7 @@ func (s Sides) text() string { return fmt.Sprintf("%d, %d, %d, %d", s[0], s[1], 
 // plain returns an error for names that the text cannot represent.
 func plain(name string) error {
 	if strings.ContainsAny(name, ":\r\n") || strings.TrimSpace(name) != name {
-		return fmt.Errorf("the name %q cannot be said in a libGDX atlas", name)
+		return fmt.Errorf("the name %q cannot be written in a libGDX atlas", name)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func WritePacker(t *Table, page int, form PackerJSON, files []string) ([]byte, e
 			continue
 		}
 		if f.Turn == Left {
-			return nil, fmt.Errorf("%q is turned counter-clockwise, for which there is no word in this format", f.Name)
+			return nil, fmt.Errorf("%q is turned counter-clockwise, which this format cannot represent", f.Name)
 		}
 		b.WriteString(separator(n))
 		n++

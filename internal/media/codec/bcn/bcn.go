@@ -67,7 +67,7 @@ func (f Format) BlockBytes() int {
 const MaxSide = 1 << 16
 
 var (
-	ErrFormat = errors.New("not a format that this can be done with")
+	ErrFormat = errors.New("the format does not support this")
 	ErrSize   = errors.New("the image is empty, or larger than 65536 pixels a side")
 	ErrLength = errors.New("the data is not as long as its format and size say")
 )

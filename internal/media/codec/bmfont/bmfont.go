@@ -52,7 +52,7 @@ func Write(f *Font) ([]byte, error) {
 	}
 	for _, s := range append([]string{f.Face}, f.Pages...) {
 		if strings.ContainsAny(s, "\"\r\n") {
-			return nil, fmt.Errorf("the name %q cannot be said in a BMFont", s)
+			return nil, fmt.Errorf("the name %q cannot be written in a BMFont", s)
 		}
 	}
 	var b bytes.Buffer

@@ -111,7 +111,7 @@ func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) 
 
 func checkSize(width, height int) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
-		return fmt.Errorf("bptc: no image is %d x %d pixels", width, height)
+		return fmt.Errorf("bptc: %d x %d pixels are not a valid size", width, height)
 	}
 	return nil
 }

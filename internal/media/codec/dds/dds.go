@@ -60,7 +60,7 @@ const (
 var (
 	ErrTruncated   = errors.New("the DDS file ends too early")
 	ErrDamaged     = errors.New("the DDS file is damaged")
-	ErrUnsupported = errors.New("this kind of DDS file is not read")
+	ErrUnsupported = errors.New("this kind of DDS file is not supported")
 )
 
 const (

@@ -63,7 +63,7 @@ func TestRefuse(t *testing.T) {
 		fault        Fault
 		want         string // of the error, with its position
 	}{
-		{"json", "", Syntax, "1:1: the file holds no value"},
+		{"json", "", Syntax, "1:1: the file has no value"},
 		{"json", "{\n\t\"é\": 1,\n}", Syntax, "2:8: a comma stands before the closing"},
 		{"json", "[1] x", Syntax, `1:5: "x" stands where the end of the file should be`},
 		{"json", "{a: 1}", Syntax, `1:2: "a" stands where a key in double quotes should be`},

@@ -47,7 +47,7 @@ func readJSON(data []byte, r *jsonReader) (Value, error) {
 		return Value{}, err
 	}
 	if r.pos == len(text) {
-		return Value{}, r.syntax(r.pos, 1, "the file holds no value").hint("write {} for nothing")
+		return Value{}, r.syntax(r.pos, 1, "the file has no value").hint("write {} for an empty file")
 	}
 	v, err := r.value(1)
 	if err != nil {
@@ -389,7 +389,7 @@ func (r *jsonReader) escape(b []byte) ([]byte, error) {
 			return b, nil
 		}
 	}
-	return nil, r.syntax(start, 2, "there is no such escape in a string").hint(`write a backslash as "\\"`)
+	return nil, r.syntax(start, 2, "this escape does not exist in JSON").hint(`write a backslash as "\\"`)
 }
 
 // unicode reads \uXXXX, and the second half of a surrogate pair.

@@ -208,7 +208,7 @@ func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error)
 		w.twice(n, child)
 		child = &tomlNode{depth: child.depth}
 	default:
-		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, and not by such a header",
+		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, in another form",
 			last.Data, child.keyAt.Line, child.keyAt.Column)
 		child = &tomlNode{depth: child.depth}
 	}
@@ -326,7 +326,7 @@ func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
 	case int64:
 		return x, nil
 	}
-	return nil, errorf(Unsupported, at, "a TOML value of type %T has no place in the data", one.V)
+	return nil, errorf(Unsupported, at, "a TOML value of type %T is not supported", one.V)
 }
 
 func (w *tomlWalk) time(s string) any {

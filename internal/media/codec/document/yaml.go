@@ -125,7 +125,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (Value, error) {
 	at := r.place(n)
 	if n.Anchor != "" {
 		if r.open[n] {
-			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot be a circle; name the thing by a key instead")
+			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot contain itself; refer to the value by a key instead")
 		}
 		r.open[n] = true
 		defer delete(r.open, n)

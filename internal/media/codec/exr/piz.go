@@ -216,7 +216,7 @@ func (p *pizDecoder) makeCodes() error {
 		at += p.count[n]
 		next += uint64(p.count[n])
 		if n > 1 && next&1 != 0 || n <= 17 && next > 1<<n {
-			return fmt.Errorf("lengths that make no code: %w", input.ErrDamaged)
+			return fmt.Errorf("invalid lengths of codes: %w", input.ErrDamaged)
 		}
 		next >>= 1
 	}

@@ -316,7 +316,7 @@ func TestRefusedPIZ(t *testing.T) {
 		{"more bits than there are", set(21, 0xff, 0xff, 0xff, 0xff), "4294967295 bits of codes"},
 		{"fewer bits", set(21, 1, 0, 0, 0), "damaged"},
 		{"no bits", set(21, 0, 0, 0, 0), "codes of 0 words"},
-		{"too many short codes", set(29, 0x04, 0x10, 0x41, 0x04, 0x10, 0x41), "lengths that make no code"},
+		{"too many short codes", set(29, 0x04, 0x10, 0x41, 0x04, 0x10, 0x41), "invalid lengths of codes"},
 		{"a run out of the symbols", set(29, 0xff, 0xff), "a run of 261 symbols"},
 	} {
 		_, _, err := Decode(tt.data, 64*32)

@@ -394,7 +394,7 @@ func (d *Decoder) sum() {
 	}
 	d.hash.Write(d.buf)
 	if d.hashed = d.end; d.hashed == d.Samples && !bytes16(d.hash.Sum(nil), d.md5) {
-		d.warn("the MD5 of the samples is %x, and %x is written: they are not those that were meant", d.hash.Sum(nil), d.md5)
+		d.warn("the MD5 of the samples is %x, but the file has %x: the samples are damaged", d.hash.Sum(nil), d.md5)
 	}
 }
 

@@ -130,7 +130,7 @@ func (e *Encoder) header(o Options) error {
 func (e *Encoder) Write(src []int32) error {
 	channels, unused := e.format.Channels, 32-e.format.Bits
 	if len(src)%channels != 0 {
-		return fmt.Errorf("%d samples are none of %d channels", len(src), channels)
+		return fmt.Errorf("%d samples cannot be divided among %d channels", len(src), channels)
 	}
 	now := e.samples + int64(len(e.pending[0])+len(src)/channels)
 	if now > MaxSamples || e.promise >= 0 && now > e.promise {

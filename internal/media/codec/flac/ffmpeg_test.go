@@ -24,7 +24,7 @@ func raw(src []int32, bits int) (b []byte) {
 func TestFFmpeg(t *testing.T) {
 	tool, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		t.Skip("ffmpeg is not installed, so nobody judges what is read")
+		t.Skip("ffmpeg is not installed: no other decoder to compare with")
 	}
 	dir := t.TempDir()
 	from, ours := filepath.Join(dir, "src.raw"), filepath.Join(dir, "ours.flac")

@@ -76,11 +76,11 @@ type Format struct {
 func (f Format) check() error {
 	switch {
 	case f.Channels < 1 || f.Channels > MaxChannels:
-		return fmt.Errorf("%d channels, and 1 to %d can be: %w", f.Channels, MaxChannels, ErrUnsupported)
+		return fmt.Errorf("%d channels; the limits are 1 and %d: %w", f.Channels, MaxChannels, ErrUnsupported)
 	case f.Rate < 1 || f.Rate > MaxRate:
-		return fmt.Errorf("%d samples a second, and 1 to %d can be: %w", f.Rate, MaxRate, ErrUnsupported)
+		return fmt.Errorf("%d samples a second; the limits are 1 and %d: %w", f.Rate, MaxRate, ErrUnsupported)
 	case f.Bits < MinBits || f.Bits > MaxBits:
-		return fmt.Errorf("%d bits a sample, and %d to %d can be: %w", f.Bits, MinBits, MaxBits, ErrUnsupported)
+		return fmt.Errorf("%d bits a sample; the limits are %d and %d: %w", f.Bits, MinBits, MaxBits, ErrUnsupported)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (d *Decoder) frame(at int64) (h head, err error) {
 	if got := uint16(d.in.read(16)); d.in.err != nil {
 		return h, d.in.err
 	} else if got != want {
-		return h, fmt.Errorf("CRC %04x, and %04x is written: %w", want, got, ErrDamaged)
+		return h, fmt.Errorf("CRC is %04x, but the file has %04x: %w", want, got, ErrDamaged)
 	}
 	d.decorrelate(h)
 	for c := range d.Channels {

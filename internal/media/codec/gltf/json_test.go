@@ -31,7 +31,7 @@ func TestJSONKeepsAll(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	lim := Limits{JSON: 100, Depth: 3, Values: 10}
 	for _, c := range []struct{ in, want string }{
-		{``, "1:1: the file holds no value"},
+		{``, "1:1: the file has no value"},
 		{`{"a":1,}`, `1:7: a comma stands before the closing "}"`},
 		{`[01]`, `1:2: "01" is not a JSON value`},
 		{`{"a":1,"a":2}`, `1:8: key "a" is given again; the first is at 1:2`},

@@ -325,7 +325,7 @@ func (c *checker) checkJoints(mesh, skin int) {
 			}
 			if a := c.quietRef(attributes, attributes.Names[i]); a != nil {
 				if m := c.maxJoint(a); m >= joints && joints > 0 {
-					c.loadable(v, Animation, "a vertex hangs on joint %d, but skin %d has only %s", m, skin, plural(int64(joints), "joint"))
+					c.loadable(v, Animation, "a vertex uses joint %d, but skin %d has only %s", m, skin, plural(int64(joints), "joint"))
 				}
 			}
 		}

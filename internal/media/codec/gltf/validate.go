@@ -109,7 +109,7 @@ func (c *checker) asset() bool {
 		return false
 	}
 	if m := asset.Get("minVersion"); m != nil && m.Text != "2.0" {
-		c.broken(m, Version, "the file wants a reader of glTF %s; this one reads 2.0", m.Text)
+		c.broken(m, Version, "the file requires a reader of glTF %s; Kiln reads 2.0", m.Text)
 		return false
 	}
 	return true

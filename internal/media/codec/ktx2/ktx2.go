@@ -61,7 +61,7 @@ const (
 var (
 	ErrTruncated   = errors.New("the KTX2 file ends too early")
 	ErrDamaged     = errors.New("the KTX2 file is damaged")
-	ErrUnsupported = errors.New("this kind of KTX2 file is not read")
+	ErrUnsupported = errors.New("this kind of KTX2 file is not supported")
 	ErrTooLarge    = errors.New("the KTX2 file is too large")
 )
 

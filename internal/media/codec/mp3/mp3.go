@@ -192,7 +192,7 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 		return nil, w.err
 	}
 	if f.Frames == 0 {
-		return nil, fmt.Errorf("there is no sound in it: %w", ErrTruncated)
+		return nil, fmt.Errorf("no sound in the file: %w", ErrTruncated)
 	}
 	f.BitRate = int(bytes * 8 * int64(f.Rate) / (f.Frames * int64(f.FrameSamples)))
 	f.length(lame)
@@ -233,7 +233,7 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 			continue
 		}
 		if h.Size == 0 {
-			return h, at, fmt.Errorf("its bit rate is free: %w", ErrUnsupported)
+			return h, at, fmt.Errorf("free bit rate: %w", ErrUnsupported)
 		}
 		next := at + int64(h.Size)
 		if next+4 > end {
@@ -249,7 +249,7 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 	if w.err != nil {
 		return Head{}, 0, w.err
 	}
-	return Head{}, at, fmt.Errorf("there is no frame of MP3 in it: %w", ErrDamaged)
+	return Head{}, at, fmt.Errorf("no frame of MP3 in the file: %w", ErrDamaged)
 }
 
 // lame is the information in the first frame, if that has no sound.

@@ -67,12 +67,12 @@ func (r *Reader) begin() error {
 	for !found {
 		if err := r.read(); err != nil {
 			if err == io.EOF {
-				return fmt.Errorf("there is no Vorbis and no Opus in it: %w", ErrUnsupported)
+				return fmt.Errorf("no stream of Vorbis or Opus: %w", ErrUnsupported)
 			}
 			return err
 		}
 		if r.page.flags&2 == 0 {
-			return fmt.Errorf("there is no Vorbis and no Opus in it: %w", ErrUnsupported)
+			return fmt.Errorf("no stream of Vorbis or Opus: %w", ErrUnsupported)
 		}
 		if len(r.page.segments) > 0 {
 			r.Codec, found = codecOf(r.page.data[:min(len(r.page.data), int(r.page.segments[0]))])
@@ -126,7 +126,7 @@ func (r *Reader) findLast() error {
 	}
 	r.at, r.page, r.next, r.body = at, page, next, body
 	if r.Last < 0 {
-		return fmt.Errorf("there is no sound in it: %w", ErrTruncated)
+		return fmt.Errorf("no sound in the file: %w", ErrTruncated)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (r *Reader) read() error {
 				skip = n
 			}
 		}
-		r.warn("what is at byte %d is not a whole page of Ogg; it is left out", r.at)
+		r.warn("no complete page of Ogg at byte %d; the data up to the next page is skipped", r.at)
 		r.lost, r.pending = true, r.pending[:0]
 		r.at += int64(skip)
 	}

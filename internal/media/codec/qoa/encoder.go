@@ -38,7 +38,7 @@ func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, erro
 // Write encodes samples, interleaved, always complete for all channels.
 func (e *Encoder) Write(src []int16) error {
 	if len(src)%e.channels != 0 {
-		return fmt.Errorf("qoa: %d samples are none of %d channels", len(src), e.channels)
+		return fmt.Errorf("qoa: %d samples cannot be divided among %d channels", len(src), e.channels)
 	}
 	if e.done += int64(len(src) / e.channels); e.done > e.promise {
 		return fmt.Errorf("%w: %d samples of %d", ErrTooLarge, e.done, e.promise)

@@ -14,7 +14,7 @@ import (
 func TestFFmpeg(t *testing.T) {
 	tool, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		t.Skip("ffmpeg is not installed, so nobody judges what is read")
+		t.Skip("ffmpeg is not installed: no other decoder to compare with")
 	}
 	src, err := os.Create(filepath.Join(t.TempDir(), "src.wav"))
 	if err != nil {

@@ -97,7 +97,7 @@ func (r *Reader) smpl(b []byte, c chunk, places map[uint32][]int) {
 			l.End = r.Frames
 		}
 		if kind := u32(e, 4); kind > uint32(Backward) {
-			r.warn("%s: loop %d is of type %d, of which nothing is known: taken for forward", c, i, kind)
+			r.warn("%s: loop %d has the unknown type %d: it is played forward", c, i, kind)
 		} else {
 			l.Type = LoopType(kind)
 		}

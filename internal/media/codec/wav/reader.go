@@ -82,7 +82,7 @@ func (r *Reader) find(chunks []chunk, id string) (c chunk, ok bool) {
 		case !ok:
 			c, ok = found, true
 		default:
-			r.warn("%s is one more, and not read", found)
+			r.warn("%s is a duplicate, and is ignored", found)
 			return c, ok
 		}
 	}
@@ -150,16 +150,16 @@ func (r *Reader) parseFormat(b []byte, c chunk) error {
 	tag, rate := u16(0), r.order.Uint32(b[4:])
 	r.Channels, r.Format.Block, r.Bits = u16(2), u16(12), u16(14)
 	if r.Channels < 1 || r.Channels > MaxChannels {
-		return fmt.Errorf("%d channels, and 1 to %d can be read: %w", r.Channels, MaxChannels, ErrUnsupported)
+		return fmt.Errorf("%d channels; the limits are 1 and %d: %w", r.Channels, MaxChannels, ErrUnsupported)
 	}
 	if rate < 1 || rate > MaxRate {
-		return fmt.Errorf("%d frames a second, and 1 to %d can be read: %w", rate, MaxRate, ErrUnsupported)
+		return fmt.Errorf("%d frames a second; the limits are 1 and %d: %w", rate, MaxRate, ErrUnsupported)
 	}
 	r.Rate = int(rate)
 	valid := 0
 	if tag == tagExtensible {
 		if len(b) < 40 {
-			r.warn("%s is cut off before it says how samples are written: taken for PCM", c)
+			r.warn("%s is cut off before the coding of the samples: read as PCM", c)
 			tag = tagPCM
 		} else {
 			tag, valid, r.Mask = u16(24), u16(18), r.order.Uint32(b[20:])
@@ -228,7 +228,7 @@ func (r *Reader) parseADPCM(b []byte, c chunk) error {
 			r.coefficients = append(r.coefficients, [2]int16{int16(r.order.Uint16(b[at:])), int16(r.order.Uint16(b[at+2:]))})
 		}
 		if r.coefficients == nil {
-			r.warn("%s has no coefficients: those that all files have are taken", c)
+			r.warn("%s has no coefficients: the standard ones are used", c)
 			r.coefficients = adpcm.MSCoefficients()
 		}
 	}

@@ -103,7 +103,7 @@ func (r *riff) chunks(at int64) (all []chunk, err error) {
 		case outside && !known[id]:
 			return all, nil // data that some programs append
 		case !letters(id):
-			r.warn("no chunk at byte %d, so what follows is not read", r.base+at)
+			r.warn("no chunk at byte %d: the rest is not read", r.base+at)
 			return all, nil
 		case outside && !beyond:
 			beyond = true
@@ -165,7 +165,7 @@ func (r *riff) after(c chunk) int64 {
 		return next
 	}
 	if !r.plausible(next+1) && r.plausible(next) {
-		r.warn("%s has an odd size, and no byte that makes it even", c)
+		r.warn("%s has an odd size, and no padding byte", c)
 		return next
 	}
 	return next + 1

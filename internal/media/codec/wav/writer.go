@@ -209,7 +209,7 @@ func (w *Writer) block() (err error) {
 // take checks and counts samples.
 func (w *Writer) take(samples int) error {
 	if samples%w.format.Channels != 0 {
-		return fmt.Errorf("%d samples are not frames of %d channels", samples, w.format.Channels)
+		return fmt.Errorf("%d samples cannot be divided among %d channels", samples, w.format.Channels)
 	}
 	frames := w.frames + int64(samples/w.format.Channels)
 	if w.promise >= 0 && frames > w.promise {
