@@ -395,7 +395,7 @@ func TestReadRefuses(t *testing.T) {
 		{"not a frame table", func(b []byte) []byte { b[0] = 'k'; return b }},
 		{"version 3", func(b []byte) []byte { b[4] = 3; return b }},
 		{"less than its header", func(b []byte) []byte { return b[:headerSize-1] }},
-		{"or more of something", func(b []byte) []byte { b[20] = 4; return b }},
+		{"or more patches", func(b []byte) []byte { b[20] = 4; return b }},
 		{"scale is 0", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }},
 		{"reserved bytes of the header", func(b []byte) []byte { b[6] = 1; return b }},
 		{"4294967295 frames, more than", func(b []byte) []byte { le.PutUint32(b[12:], 1<<32-1); return b }},

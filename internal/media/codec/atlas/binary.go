@@ -179,7 +179,7 @@ func Read(data []byte) (*Table, error) {
 	count := func(i int) int64 { return int64(le.Uint32(head[8+4*i:])) }
 	pages, frames, text, patches, animations, steps := count(0), count(1), count(2), count(3), count(4), count(5)
 	if pages > MaxPages || frames > MaxFrames || max(patches, animations, steps) > frames {
-		return nil, fmt.Errorf("%d pages and %d frames, more than %d and %d, or more patches, animations or steps than these", pages, frames, MaxPages, MaxFrames)
+		return nil, fmt.Errorf("%d pages and %d frames, more than %d and %d, or more patches, animations or steps than frames", pages, frames, MaxPages, MaxFrames)
 	}
 	if want := int64(size) + pageSize*pages + frameSize*frames + patchSize*patches + animationSize*animations + stepSize*steps + text; want != int64(len(data)) {
 		return nil, fmt.Errorf("%d bytes, its header says %d", len(data), want)

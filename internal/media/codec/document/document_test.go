@@ -74,7 +74,7 @@ func TestRefuse(t *testing.T) {
 		{"json", "[1 2]", Syntax, `1:4: "2" stands where "," or "]" should be`},
 		{"json", "\"a\nb\"", Syntax, "1:1: the string is not closed on its line"},
 		{"json", "\"a\tb\"", Syntax, "1:3: character U+0009 stands in a string as it is"},
-		{"json", `"\x"`, Syntax, "1:2: there is no such escape"},
+		{"json", `"\x"`, Syntax, "1:2: unknown escape"},
 		{"json", `"\u12g4"`, Syntax, `1:2: \u needs four hexadecimal digits`},
 		{"json", `"a`, Syntax, "1:1: the string is not closed"},
 		{"json", `{"a" 1}`, Syntax, `1:6: "1" stands where ":" should be`},

@@ -389,7 +389,7 @@ func (r *jsonReader) escape(b []byte) ([]byte, error) {
 			return b, nil
 		}
 	}
-	return nil, r.syntax(start, 2, "this escape does not exist in JSON").hint(`write a backslash as "\\"`)
+	return nil, r.syntax(start, 2, "unknown escape in a string").hint(`write a backslash as "\\"`)
 }
 
 // unicode reads \uXXXX, and the second half of a surrogate pair.
