@@ -45,7 +45,7 @@ var steps = [...]int32{
 // moves gives the change of the index into steps for a code without its sign bit.
 var moves = [8]int{-1, -1, -1, -1, 2, 4, 6, 8}
 
-// jumps gives the difference from the previous sample for each step and each code without its sign bit: an eighth of the
+// jumps is the size of the difference from the previous sample for each step and each code without its sign bit: an eighth of the
 // step, plus a quarter, a half and a whole step for the code's three bits.
 var jumps = func() (t [len(steps)][8]int32) {
 	for i, step := range steps {
@@ -187,7 +187,7 @@ func (c *channel) nearest(want int32) (code byte) {
 			least, code = off, byte(k)|bit
 		}
 	}
-	// The clamped shortest jump in the other direction may be nearer.
+	// At the limits of 16 bits, the shortest jump in the other direction is cut off, and may come nearer.
 	if off := abs(want - clamp(c.sample-sign*jumps[c.index][0])); off < least {
 		code = 8 - bit
 	}

@@ -121,8 +121,8 @@ func (f *ends) order(q *[4]cost, channels int, l *levels) {
 }
 
 // fitContracted is fitDirect with blue contraction: red and green are stored so that their means with blue give the wanted
-// values. It is for colours near grey. Its error is never if they are not near enough to grey, or if it is not below limit.
-// pairs are those of fitDirect.
+// values. It is for colours near grey. If they are not near enough to grey, or the error is not below limit, it returns the
+// error never. pairs are those of fitDirect.
 func fitContracted(q *[4]cost, channels int, l *levels, pairs *[4]pair, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	b0, b1 := pairs[2].v0, pairs[2].v1
@@ -159,7 +159,7 @@ func fitContracted(q *[4]cost, channels int, l *levels, pairs *[4]pair, limit fl
 }
 
 // fitOffset finds the values for the modes with base and offset, which are twice as fine if the ends are near each other.
-// Its error is never if it is not below limit.
+// If the error is not below limit, it returns the error never.
 func fitOffset(q *[4]cost, channels int, l *levels, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	sum := 0

@@ -7,7 +7,7 @@
 // pixel; RLE4 and RLE8; masks of any contiguous bits. Where the documentation leaves a choice:
 //
 //   - Alpha is read through a mask, or from the fourth byte of plain 32-bit pixels if the header has 108 bytes or more. With
-//     a     shorter header that byte is ignored. If alpha is 0 in the whole image, the image is opaque.
+//     a shorter header that byte is ignored. If alpha is 0 in the whole image, the image is opaque.
 //   - Pixels that RLE skips have colour 0. Pixels beyond the end of a row, which some programs write as filling, are
 //     ignored.
 //   - A colour that is missing in the map is black.

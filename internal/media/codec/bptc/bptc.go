@@ -4,7 +4,7 @@
 // It follows the chapter on BPTC of the Khronos Data Format Specification and Microsoft's "BC7 Format" and "BC6H Format".
 //
 //   - A decoder accepts any bytes: blocks of reserved modes decode to zeros, as the specification says. Only a wrong length
-//     is an     error.
+//     is an error.
 //   - An encoder computes with integers and with float32 without fused multiply-add, so it gives the same bytes on every
 //     machine.
 //   - A block of one colour is exact; so is alpha that is 0, or 255, in a whole block.

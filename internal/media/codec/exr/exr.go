@@ -6,7 +6,7 @@
 //     B44A
 //   - the channels R, G, B and A, or Y for grey; other channels are ignored
 //   - the display window: parts of it outside of the data window are transparent black, and parts of the data window outside
-//     of it     are cut off
+//     of it are cut off
 //
 // Tiles, several parts, deep data, DWAA, DWAB and channels of reduced resolution give an error that names them. Stored
 // colours are multiplied by alpha; the package divides them by alpha, except for alpha 0: such colours are light without a

@@ -5,7 +5,7 @@
 // the specification leaves a choice:
 //
 //   - A mantissa m with exponent e is m * 2^(e-136). Ward's programs add a half to m, most others do not. Without the half,
-//     1.0     remains 1.0, and a dark channel beside a bright one remains 0.
+//     1.0 remains 1.0, and a dark channel beside a bright one remains 0.
 //   - Every EXPOSURE and COLORCORR of the header is divided out, so the result is the original light.
 //   - PRIMARIES, PIXASPECT and GAMMA are ignored.
 //

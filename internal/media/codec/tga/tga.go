@@ -6,7 +6,7 @@
 //
 //   - RLE packets may cross the end of a row.
 //   - 32-bit pixels of an image that declares no alpha bits do have alpha, unless all of it is zero: many programs do not
-//     declare the     bits.
+//     declare the bits.
 //
 // Memory is allocated only for as many pixels as the data can contain.
 package tga
