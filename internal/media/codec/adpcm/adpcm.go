@@ -1,17 +1,18 @@
-// Package adpcm reads and writes blocks of ADPCM as WAV files hold them: four bits a sample, which say how far to go from the sample
-// before, in steps that grow and shrink with the sound.
+// Package adpcm reads and writes the ADPCM blocks of WAV files. A code of four bits gives the difference from the previous
+// sample, in steps that adapt to the signal.
 //
-// IMA ADPCM, format 0x11, follows "Recommended Practices for Enhancing Digital Audio Compatibility in Multimedia Systems" of the
-// Interactive Multimedia Association (1992), in the blocks of Microsoft's "New Multimedia Data Types and Data Techniques" (1994), where MS
-// ADPCM, format 0x02, is from, too; that is only read. A block stands for itself:
+// IMA ADPCM, format 0x11, follows "Recommended Practices for Enhancing Digital Audio Compatibility in Multimedia Systems" of
+// the Interactive Multimedia Association (1992), in the block layout of Microsoft's "New Multimedia Data Types and Data
+// Techniques" (1994). The latter also defines MS ADPCM, format 0x02, which this package only reads. Each block can be
+// decoded on its own:
 //
-//	IMA  for each channel: i16 the first sample, u8 place of the step in the table, u8 0
-//	     then, as long as there are any, for each channel: 4 bytes, 8 samples, the lower four bits first
+//	IMA  for each channel: i16 the first sample, u8 index of the step in the table, u8 0
+//	     then, repeated to the end, for each channel: 4 bytes, 8 samples, the lower four bits first
 //	MS   u8 the pair of coefficients, of each channel; then i16 the step, of each; i16 the second sample, of each; i16 the first, of each
 //	     then the samples, channel by channel, the upper four bits first
 //
-// Numbers are little-endian, samples are interleaved and signed. All of it is arithmetic of integers, so it is the same everywhere.
-// Whatever is in a block, the worst that happens is an error.
+// Numbers are little-endian; samples are interleaved and signed. All arithmetic is on integers, so results are the same on
+// every machine. Invalid data gives an error, never a panic.
 package adpcm
 
 import (
@@ -28,12 +29,12 @@ var (
 
 const (
 	MaxChannels  = 64
-	MaxBlockSize = 1<<16 - 1 // bytes: a WAV file has 16 bits for it
+	MaxBlockSize = 1<<16 - 1 // bytes: a WAV file stores it in 16 bits
 
 	lastStep = len(steps) - 1
 )
 
-// steps is the table of step sizes of IMA ADPCM.
+// steps are the step sizes of IMA ADPCM.
 var steps = [...]int32{
 	7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80, 88, 97, 107, 118, 130, 143, 157,
 	173, 190, 209, 230, 253, 279, 307, 337, 371, 408, 449, 494, 544, 598, 658, 724, 796, 876, 963, 1060, 1166, 1282, 1411, 1552, 1707,
@@ -41,10 +42,11 @@ var steps = [...]int32{
 	15289, 16818, 18500, 20350, 22385, 24623, 27086, 29794, 32767,
 }
 
-// moves is how far a code, its sign aside, moves on in the table of steps.
+// moves gives the change of the index into steps for a code without its sign bit.
 var moves = [8]int{-1, -1, -1, -1, 2, 4, 6, 8}
 
-// jumps is how far each code, its sign aside, goes at each step: an eighth of the step, and a quarter, a half and a whole for its bits.
+// jumps is the size of the difference from the previous sample for each step and each code without its sign bit: an eighth of the
+// step, plus a quarter, a half and a whole step for the code's three bits.
 var jumps = func() (t [len(steps)][8]int32) {
 	for i, step := range steps {
 		for code := range t[i] {
@@ -60,13 +62,13 @@ var jumps = func() (t [len(steps)][8]int32) {
 	return t
 }()
 
-// channel is what is known of a channel between two samples.
+// channel is the state of a channel between two samples.
 type channel struct {
 	sample int32
 	index  int // in steps
 }
 
-// next takes a code of four bits.
+// next decodes a code of four bits.
 func (c *channel) next(code byte) int16 {
 	d := jumps[c.index][code&7]
 	if code&8 != 0 {
@@ -79,7 +81,8 @@ func (c *channel) next(code byte) int16 {
 
 func clamp(v int32) int32 { return min(max(v, -1<<15), 1<<15-1) }
 
-// Frames is how many frames, samples of each channel, an IMA block of size bytes holds: 0, if it has not even the whole head.
+// Frames returns the number of frames in an IMA block of size bytes; a frame is one sample of each channel. It returns 0 if
+// the block is shorter than its head.
 func Frames(size, channels int) int {
 	body := size - 4*channels
 	switch {
@@ -91,9 +94,9 @@ func Frames(size, channels int) int {
 	return 1 + body/(4*channels)*8
 }
 
-// Decode reads an IMA block and gives the number of its frames, which are in dst, interleaved. A block may be cut off after its head: what
-// is whole is read. If dst is too short, it is filled. A place in the table of steps that the table does not have is read as its last one,
-// as other decoders do; then the frames come together with [ErrDamaged].
+// Decode decodes an IMA block into dst, interleaved, and returns the number of frames. A block may be cut off after its
+// head: Decode reads its complete frames. If dst is too short, Decode fills it and stops. An index beyond the table of steps
+// is read as the last one, as in other decoders; Decode then returns the frames together with [ErrDamaged].
 func Decode(dst []int16, block []byte, channels int) (frames int, err error) {
 	if channels < 1 || channels > MaxChannels {
 		return 0, fmt.Errorf("IMA ADPCM of %d channels: %w", channels, ErrUnsupported)
@@ -119,17 +122,17 @@ func Decode(dst []int16, block []byte, channels int) (frames int, err error) {
 	return frames, err
 }
 
-// place is the byte, after the head, that code k of a channel is in.
+// place returns the offset, after the head, of the byte that has code k of channel c.
 func place(k, c, channels int) int { return (k>>3*channels+c)*4 + k>>1&3 }
 
-// Encoder writes IMA blocks, one after the other. Each code is that of the nearest sample in reach.
+// Encoder writes IMA blocks in sequence. It takes for each sample the code that comes nearest to it.
 type Encoder struct {
 	channels, size int
-	index          []int // step at the end of the block before, of each channel
+	index          []int // index of the step at the end of the previous block, for each channel
 }
 
-// NewEncoder is for blocks of size bytes, which is 4 for each channel, and at least once 4 more for each. At 44.1 kHz, 1024 for each
-// channel is usual.
+// NewEncoder returns an encoder for blocks of size bytes. The size is 4 bytes for each channel, and a multiple of that, at
+// least one, for the samples. At 44.1 kHz, 1024 bytes for each channel are usual.
 func NewEncoder(channels, size int) (*Encoder, error) {
 	if channels < 1 || channels > MaxChannels {
 		return nil, fmt.Errorf("IMA ADPCM of %d channels: %w", channels, ErrUnsupported)
@@ -140,10 +143,11 @@ func NewEncoder(channels, size int) (*Encoder, error) {
 	return &Encoder{channels, size, make([]int, channels)}, nil
 }
 
-// Frames is how many frames a block holds.
+// Frames returns the number of frames in a block.
 func (e *Encoder) Frames() int { return Frames(e.size, e.channels) }
 
-// Encode appends a block to dst. It is of the frames in src, 1 to [Encoder.Frames] of them; what lacks is the last of them once more.
+// Encode appends a block of the frames in src to dst. If src has fewer frames than [Encoder.Frames], the last one is
+// repeated; it must have at least one.
 func (e *Encoder) Encode(dst []byte, src []int16) ([]byte, error) {
 	frames := len(src) / e.channels
 	if frames < 1 || frames > e.Frames() || len(src)%e.channels != 0 {
@@ -167,7 +171,7 @@ func (e *Encoder) Encode(dst []byte, src []int16) ([]byte, error) {
 	return dst, nil
 }
 
-// nearest is the code that comes nearest to a sample; of equals that with the smallest step to follow.
+// nearest returns the code that comes nearest to a sample; of equally near codes, the one with the smallest next step.
 func (c *channel) nearest(want int32) (code byte) {
 	sign, bit := int32(1), byte(0)
 	if want < c.sample {
@@ -177,13 +181,13 @@ func (c *channel) nearest(want int32) (code byte) {
 	for k, d := range &jumps[c.index] {
 		off := abs(want - clamp(c.sample+sign*d))
 		if off > least {
-			break // they only get longer
+			break // later codes only go further
 		}
 		if off < least {
 			least, code = off, byte(k)|bit
 		}
 	}
-	// Away from it there is the limit, which may be nearer than the shortest way towards it.
+	// At the limits of 16 bits, the shortest jump in the other direction is cut off, and may come nearer.
 	if off := abs(want - clamp(c.sample-sign*jumps[c.index][0])); off < least {
 		code = 8 - bit
 	}
@@ -192,11 +196,11 @@ func (c *channel) nearest(want int32) (code byte) {
 
 func abs(v int32) int32 { return max(v, -v) }
 
-// look is how many frames of a block decide about its first step.
+// look is the number of frames that decide about the first step of a block.
 const look = 24
 
-// start is the first step of a block: the one with the smallest squared error over the first frames. The step that the block before
-// ended with is as good as any of the same error.
+// start returns the index of the first step of a block: the one with the smallest squared error over the first frames. Of
+// steps with the same error it prefers the step at the end of the previous block.
 func (e *Encoder) start(c int, src []int16) int {
 	best, least := e.index[c], int64(-1)
 	for i := range len(steps) + 1 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestByHand reads blocks worked out from the definition with paper and pencil.
+// TestByHand decodes blocks that were worked out by hand from the definition.
 func TestByHand(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -22,7 +22,7 @@ func TestByHand(t *testing.T) {
 		// Step 32767: 4095+8191+16383+32767 = 61436, so it stays at the upper limit, and falls to the lower.
 		{"limits", 1, []byte{0, 0x7f, 88, 0, 0xf7}, []int16{0x7f00, 32767, 32767 - 61436}},
 		{"two channels", 2, []byte{10, 0, 0, 0, 20, 0, 0, 0, 0x04, 0, 0, 0, 0x0c, 0, 0, 0x00},
-			// 0 at steps 9, 8, 7, 7, ... is 1, 1, and then 0 for ever.
+			// Code 0 at steps 9, 8, 7, 7, ... is 1, 1, and then always 0.
 			[]int16{10, 20, 17, 13, 18, 14, 19, 15, 19, 15, 19, 15, 19, 15, 19, 15, 19, 15}},
 		{"two channels, cut off in a group", 2, []byte{10, 0, 0, 0, 20, 0, 0, 0, 0x04, 0, 0, 0, 0x0c, 0, 0}, []int16{10, 20}},
 	} {
@@ -44,11 +44,11 @@ func TestMSByHand(t *testing.T) {
 		block    []byte
 		want     []int16
 	}{
-		// Pair 0 repeats the last. 20 + 3*16; the step stays at 230*16>>8 = 14, at least 16. 68 - 1*16.
+		// Pair 0 repeats the last sample. 20 + 3*16; the step stays at 230*16>>8 = 14, at least 16. 68 - 1*16.
 		{"upper bits first", 1, []byte{0, 16, 0, 20, 0, 10, 0, 0x3f}, []int16{10, 20, 68, 52}},
-		// Pair 1 goes on in a line: 2*20-10. Then step 768*100>>8 = 300, for code 8, which is -8.
+		// Pair 1 continues a straight line: 2*20-10. Then step 768*100>>8 = 300, for code 8, which is -8.
 		{"a line, steps that grow", 1, []byte{1, 100, 0, 20, 0, 10, 0, 0x81}, []int16{10, 20, 30 - 800, 2*-770 - 20 + 300}},
-		// Pair 6 cuts towards 0: (392*-3 + -232*5)/256 = -2336/256 = -9.125.
+		// Pair 6 rounds towards 0: (392*-3 + -232*5)/256 = -2336/256 = -9.125.
 		{"a quotient below 0", 1, []byte{6, 16, 0, 0xfd, 0xff, 5, 0, 0x00}, []int16{5, -3, -9, -11}}, // (392*-9+232*3)/256 = -11.06
 		{"two channels", 2, []byte{0, 2, 16, 0, 16, 0, 5, 0, 6, 0, 7, 0, 8, 0, 0x1f}, []int16{7, 8, 5, 6, 5 + 16, -16}},
 	} {
@@ -63,7 +63,7 @@ func TestMSByHand(t *testing.T) {
 	}
 }
 
-// music has tones that come and go, and a little noise.
+// music returns tones that rise and fade, with a little noise.
 func music(frames, channels int) []int16 {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]int16, frames*channels)
@@ -77,7 +77,7 @@ func music(frames, channels int) []int16 {
 	return out
 }
 
-// decibels of the signal over the error.
+// decibels returns the ratio of signal to error in dB.
 func decibels(want, got []int16) float64 {
 	var signal, noise float64
 	for i, w := range want {
@@ -131,7 +131,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestNearest tries all codes for each sample, by the definition: none comes nearer than the one taken.
+// TestNearest compares the chosen code with all codes, by the definition: none comes nearer.
 func TestNearest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20000 {
@@ -153,7 +153,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A sound that begins in the middle of things does not need time to get going.
+// A sound that starts at a high amplitude is exact from its first samples.
 func TestFirstStep(t *testing.T) {
 	src := make([]int16, 25)
 	for i := range src {
@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Blocks cut off anywhere give what is whole, and the same as the whole block.
+// A block cut off at any byte gives its complete frames, equal to those of the whole block.
 func TestCutOff(t *testing.T) {
 	for channels := 1; channels <= 3; channels++ {
 		block := encode(t, music(33, channels), channels, 20*channels)[0]
@@ -253,7 +253,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzEncode holds the encoder to what it was given: what it writes can be read, and is as near as the steps allow at the start.
+// FuzzEncode checks that encoded blocks can be decoded, and that their start is as near as the steps allow.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte{0, 0, 255, 127, 0, 128, 255, 127}, byte(1))
 	f.Fuzz(func(t *testing.T, data []byte, channels byte) {

@@ -5,20 +5,21 @@ import (
 	"fmt"
 )
 
-// msSteps is what a code makes of the step, in 256ths.
+// msSteps are the factors by which each code changes the step, in 256ths.
 var msSteps = [16]int32{230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230}
 
 const (
 	msLeast = 16                // the smallest step
-	msMost  = (1<<31 - 1) / 768 // the largest: no product grows beyond 32 bits
+	msMost  = (1<<31 - 1) / 768 // the largest step: products stay within 32 bits
 )
 
-// MSCoefficients are the pairs that every MS ADPCM file has first in its list: what of the two samples before makes up the next, in 256ths.
+// MSCoefficients returns the pairs that begin the list of every MS ADPCM file. A pair has the weights of the two previous
+// samples in the prediction of the next one, in 256ths.
 func MSCoefficients() [][2]int16 {
 	return [][2]int16{{256, 0}, {512, -256}, {0, 0}, {192, 64}, {240, 0}, {460, -208}, {392, -232}}
 }
 
-// MSFrames is how many frames an MS block of size bytes holds: 0, if it has not even the whole head.
+// MSFrames returns the number of frames in an MS block of size bytes. It returns 0 if the block is shorter than its head.
 func MSFrames(size, channels int) int {
 	body := size - 7*channels
 	if channels < 1 || body < 0 {
@@ -27,8 +28,8 @@ func MSFrames(size, channels int) int {
 	return 2 + 2*body/channels
 }
 
-// DecodeMS reads an MS block, of one or two channels, as [Decode] reads one of IMA ADPCM. A pair of coefficients that the list does not
-// have is read as the first; then the frames come together with [ErrDamaged].
+// DecodeMS decodes an MS block of one or two channels; it treats cut-off blocks and a short dst as [Decode] does. A pair of
+// coefficients beyond the list is read as the first pair; DecodeMS then returns the frames together with [ErrDamaged].
 func DecodeMS(dst []int16, block []byte, channels int, coefficients [][2]int16) (frames int, err error) {
 	if channels < 1 || channels > 2 {
 		return 0, fmt.Errorf("MS ADPCM of %d channels: %w", channels, ErrUnsupported)
@@ -61,7 +62,7 @@ func DecodeMS(dst []int16, block []byte, channels int, coefficients [][2]int16) 
 			default:
 				k := (f-2)*channels + c
 				code := body[k>>1] >> (4 - k&1*4) & 15
-				// The quotient is cut towards 0.
+				// The quotient is rounded towards 0.
 				next := (int64(last)*c1+int64(before)*c2)/256 + int64(int8(code<<4)>>4)*int64(step)
 				before, last = last, int32(min(max(next, -1<<15), 1<<15-1))
 				step = min(max(msSteps[code]*step>>8, msLeast), msMost)

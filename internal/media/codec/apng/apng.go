@@ -1,14 +1,15 @@
-// Package apng takes an animated PNG apart: each of its frames becomes a PNG of its own, which any decoder reads.
+// Package apng splits an animated PNG into its frames. Each frame becomes a PNG file that any decoder can read.
 //
-// It follows "Portable Network Graphics (PNG) Specification (Third Edition)" of the W3C, 11.3.6. A PNG is chunks: u32 size, four letters,
-// bytes, u32 CRC of letters and bytes; all numbers are big-endian. An animation adds
+// It follows "Portable Network Graphics (PNG) Specification (Third Edition)" of the W3C, 11.3.6. A PNG is a sequence of
+// chunks: u32 size, four letters, bytes, u32 CRC of letters and bytes; all numbers are big-endian. An animation adds
 //
 //	acTL  before IDAT: u32 frames, u32 plays (0: for ever)
-//	fcTL  before each frame: u32 sequence, u32 width, height, x, y, u16 delay, u16 of what part of a second (0: 100), u8 dispose, u8 blend
-//	fdAT  u32 sequence, then what IDAT has
+//	fcTL  before each frame: u32 sequence, u32 width, height, x, y, u16 delay, u16 fractions per second (0: 100), u8 dispose, u8 blend
+//	fdAT  u32 sequence, then the same data as IDAT
 //
-// The picture of IDAT is the first frame if an fcTL is before it; else it is for readers that know no animations. Sequence numbers count
-// up from 0. No memory is taken by a number in the file: a frame's bytes are those that are there.
+// The image in IDAT is the first frame if an fcTL precedes it. Otherwise it is only for readers that do not support
+// animations. Sequence numbers count up from 0. Memory is never allocated from a number in the file: a frame's bytes are
+// slices of the data.
 package apng
 
 import (
@@ -23,37 +24,37 @@ import (
 
 const signature = "\x89PNG\r\n\x1a\n"
 
-// What becomes of a frame's area before the next one is drawn.
+// What happens to a frame's area before the next frame is drawn.
 const (
-	Keep       = iota // it stays
+	Keep       = iota // it is kept
 	Background        // it becomes transparent black
-	Previous          // it becomes what it was before the frame
+	Previous          // it is restored to its content before the frame
 )
 
 // How a frame is drawn.
 const (
-	Source = iota // in place of what is there
-	Over          // blended over it
+	Source = iota // it replaces the pixels of its area
+	Over          // it is blended over them
 )
 
-// Animation is a file, taken apart.
+// Animation is a decoded file.
 type Animation struct {
 	Width, Height int
 	Plays         int // 0: for ever
 	Frames        []Frame
 }
 
-// Frame is one of its pictures.
+// Frame is one image of an animation.
 type Frame struct {
 	X, Y, Width, Height int
 	Delay               time.Duration
 	Dispose, Blend      byte
 
-	shared, data [][]byte // chunks: the palette of all frames, whole; the bodies of its own IDAT
+	shared, data [][]byte // chunks: complete ones that all frames share, such as the palette; the bodies of the frame's own IDAT
 	head         []byte   // body of IHDR
 }
 
-// Read reads an animation. It is nil if the file is a PNG without one. Errors wrap those of package input.
+// Read reads an animation. It returns nil if the file is a PNG without one. Errors wrap those of package input.
 func Read(data []byte) (*Animation, error) {
 	if len(data) < 8 || string(data[:8]) != signature {
 		return nil, fmt.Errorf("no signature: %w", input.ErrDamaged)
@@ -82,7 +83,7 @@ func Read(data []byte) (*Animation, error) {
 	return r.a, nil
 }
 
-// Count is how many frames a PNG says it has, by its head; 0 if it is not animated.
+// Count returns the number of frames in the header of a PNG, or 0 if it is not animated.
 func Count(data []byte) int {
 	if len(data) < 8 || string(data[:8]) != signature {
 		return 0
@@ -100,7 +101,7 @@ func Count(data []byte) int {
 	return 0
 }
 
-// maxFrames is far above any animation; each takes 38 bytes at least.
+// maxFrames is far above the frames of any real animation; each frame takes at least 38 bytes.
 const maxFrames = 1 << 16
 
 type reader struct {
@@ -108,12 +109,12 @@ type reader struct {
 	rest   []byte
 	head   []byte
 	shared [][]byte
-	frames int // that the file says it has
+	frames int // as acTL gives them
 	next   uint32
 	idat   bool
 }
 
-// chunk takes the next one.
+// chunk reads the next chunk.
 func (r *reader) chunk() (end bool, err error) {
 	if len(r.rest) < 12 {
 		return false, input.ErrTruncated
@@ -152,7 +153,7 @@ func (r *reader) chunk() (end bool, err error) {
 }
 
 func (r *reader) begin(b []byte) error {
-	if r.idat || r.a != nil { // behind the picture it does not count
+	if r.idat || r.a != nil { // ignored after the image
 		return nil
 	}
 	if len(b) != 8 {
@@ -170,7 +171,7 @@ func (r *reader) begin(b []byte) error {
 	return input.CheckSize(r.a.Width, r.a.Height)
 }
 
-// sequence checks the number that a chunk begins with.
+// sequence checks the sequence number at the start of a chunk.
 func (r *reader) sequence(b []byte) error {
 	if n := binary.BigEndian.Uint32(b); n != r.next {
 		return fmt.Errorf("chunk %d of the animation is where chunk %d belongs: %w", n, r.next, input.ErrDamaged)
@@ -199,7 +200,7 @@ func (r *reader) frame(b []byte) error {
 		return fmt.Errorf("frame %d is %d x %d at %d,%d, dispose %d, blend %d: %w",
 			n, f.Width, f.Height, f.X, f.Y, f.Dispose, f.Blend, input.ErrDamaged)
 	}
-	if !r.idat && (n > 0 || f.Width != r.a.Width || f.Height != r.a.Height) { // of the picture that IDAT has
+	if !r.idat && (n > 0 || f.Width != r.a.Width || f.Height != r.a.Height) { // for the image in IDAT
 		return fmt.Errorf("frame %d is not the whole picture: %w", n, input.ErrDamaged)
 	}
 	part := time.Duration(binary.BigEndian.Uint16(b[22:]))
@@ -223,7 +224,7 @@ func (r *reader) data(b []byte) error {
 	return nil
 }
 
-// PNG is the frame as a file: its own size and pixels, and the palette of all.
+// PNG returns the frame as a PNG file, with its own size and pixels, and the shared palette.
 func (f *Frame) PNG() []byte {
 	head := slices.Clone(f.head)
 	binary.BigEndian.PutUint32(head, uint32(f.Width))

@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// still is a PNG of one colour.
+// still returns a PNG of one colour.
 func still(w, h int, c color.NRGBA) []byte {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -27,7 +27,7 @@ func still(w, h int, c color.NRGBA) []byte {
 	return b.Bytes()
 }
 
-// idat is the packed pixels of a PNG.
+// idat returns the compressed pixels of a PNG.
 func idat(file []byte) (all []byte) {
 	for b := file[8:]; len(b) >= 12; {
 		size := binary.BigEndian.Uint32(b)
@@ -52,7 +52,7 @@ func frameControl(sequence, w, h, x, y uint32, delay, part uint16, dispose, blen
 	return append(b, dispose, blend)
 }
 
-// chunks puts a file together: pairs of a name and a body.
+// chunks builds a file from pairs of a name and a body.
 func chunks(pairs ...any) []byte {
 	b := []byte(signature)
 	for i := 0; i < len(pairs); i += 2 {
@@ -103,7 +103,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("frame %d: %v", i, got)
 		}
 	}
-	// The picture of IDAT need not be a frame.
+	// The image in IDAT need not be a frame.
 	hidden := chunks("IHDR", head, "acTL", control(1, 0), "IDAT", idat(first),
 		"fcTL", frameControl(0, 2, 2, 0, 0, 0, 0, 0, 0), "fdAT", numbered(1, idat(second)), "IEND", nil)
 	if a, err := Read(hidden); err != nil || len(a.Frames) != 1 || a.Frames[0].Width != 2 {
@@ -122,7 +122,7 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	data := idat(first)
-	// one is an animation of one frame that goes on like this.
+	// one returns an animation of one frame that ends with the given chunks.
 	one := func(frames uint32, more ...any) []byte {
 		return chunks(append([]any{"IHDR", head, "acTL", control(frames, 0)}, more...)...)
 	}
@@ -157,7 +157,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestFFmpeg reads what another program writes, if it is there.
+// TestFFmpeg reads the output of ffmpeg, if it is installed.
 func TestFFmpeg(t *testing.T) {
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {

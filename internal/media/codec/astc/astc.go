@@ -1,28 +1,28 @@
 // Package astc writes and reads textures compressed with ASTC, low dynamic range, two-dimensional blocks.
 //
-// It follows the ASTC chapter of the Khronos Data Format Specification 1.3. A block is 128 bits whatever its footprint:
-// a mode from the bottom, colour endpoints above it, and the weights that mix them from the top downwards.
+// It follows the ASTC chapter of the Khronos Data Format Specification 1.3. A block is 128 bits for any footprint: a mode in
+// the lowest bits, colour endpoints above it, and from the top downwards the weights that mix the endpoints.
 //
-//	mode.go       the eleven bits that say how weights are kept
+//	mode.go       the eleven bits that give the layout of the weights
 //	sequence.go   integers of a range that is not a power of two, packed ("integer sequence encoding")
-//	range.go      those ranges, and what their values stand for
+//	range.go      those ranges, and the colours and weights of their values
 //	grid.go       a grid of weights spread over the texels of a block ("infill")
-//	partition.go  the pattern that says which texel belongs to which pair of endpoints
+//	partition.go  the pattern that assigns texels to pairs of endpoints
 //	endpoint.go   values to pairs of colours
 //	decode.go     a block to texels
-//	encode.go     texels to a block: what is tried, and in which order
-//	plan.go       tables that only encoding needs
-//	line.go       lines through colours, which the layouts of a block are made of
+//	encode.go     texels to a block: the candidates and their order
+//	plan.go       tables for the encoder alone
+//	line.go       lines through colours, which make up the layouts of a block
 //	split.go      partitions that suit a block
 //	way.go        endpoint modes that suit a block
-//	solve.go      grids that come near to places on lines
-//	weights.go    places on lines to weights of a grid
+//	solve.go      grids that approximate positions on lines
+//	weights.go    positions on lines to weights of a grid
 //	fit.go        weights to endpoints
-//	pack.go       what was chosen, to bits
+//	pack.go       the chosen values to bits
 //	file.go       the .astc container
 //
-// Its rules: a block that is not valid decodes to magenta, as the specification wants, and is no error; arithmetic that decides bits is
-// never fused, so that a texture is the same on every machine.
+// An invalid block decodes to magenta, as the specification requires; it is not an error. Arithmetic that decides bits is
+// never fused, so a texture is the same on every machine.
 package astc
 
 import (
@@ -34,13 +34,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// BlockSize is the bytes of a block of any footprint.
+// BlockSize is the size of a block of any footprint in bytes.
 const BlockSize = 16
 
-// Footprint is the texels that a block covers.
+// Footprint is the size of a block in texels.
 type Footprint struct{ Width, Height int }
 
-// The footprints in common use, from 8 to 0.89 bits a texel.
+// The footprints in common use, from 8 down to 0.89 bits per texel.
 var (
 	Block4x4   = Footprint{4, 4}
 	Block5x5   = Footprint{5, 5}
@@ -57,14 +57,14 @@ var footprints = [...]Footprint{
 
 const (
 	maxTexels  = 12 * 12
-	maxWeights = 64 // of both planes together
+	maxWeights = 64 // in both planes together
 	maxImage   = math.MaxInt32 / 4
 )
 
-// Footprints lists all that can be encoded and decoded, the best and largest first.
+// Footprints lists all footprints that can be encoded and decoded, best quality and largest size first.
 func Footprints() []Footprint { return append([]Footprint(nil), footprints[:]...) }
 
-// Valid says whether f is one of the specification's two-dimensional footprints.
+// Valid reports whether f is one of the specification's two-dimensional footprints.
 func (f Footprint) Valid() bool { return f.index() >= 0 }
 
 func (f Footprint) String() string { return fmt.Sprintf("%dx%d", f.Width, f.Height) }
@@ -78,17 +78,17 @@ func (f Footprint) index() int {
 	return -1
 }
 
-// Size is the bytes of an image of width by height texels.
+// Size returns the size in bytes of an image of width by height texels.
 func (f Footprint) Size(width, height int) int {
 	columns, rows := block.Size(width, height, f.Width, f.Height)
 	return BlockSize * columns * rows
 }
 
-// check refuses footprints that are not, and images whose RGBA values would not fit an int32.
+// check returns an error for invalid footprints, and for images whose number of RGBA values does not fit an int32.
 func (f Footprint) check(width, height int) error {
 	switch {
 	case !f.Valid():
-		return fmt.Errorf("astc: no footprint is %v", f)
+		return fmt.Errorf("astc: %v is not a footprint", f)
 	case width < 1 || height < 1:
 		return fmt.Errorf("astc: an image of %d by %d", width, height)
 	case width > maxImage/height:
@@ -97,11 +97,11 @@ func (f Footprint) check(width, height int) error {
 	return nil
 }
 
-// Decode gives the straight RGBA values, rows top down, of an image of width by height texels whose blocks are data.
+// Decode decodes the blocks in data, an image of width by height texels, to straight RGBA values, rows top down.
 //
 // Values are rounded to 8 bits as GPUs and astcenc do: for srgb the upper 8 of 16 bits, else to nearest by way of half
-// floats. Blocks that are not valid, or of high dynamic range, are opaque magenta. It is an error if data is of another length
-// than the image's blocks are.
+// floats. Invalid blocks and blocks of high dynamic range become opaque magenta. Decode returns an error if the length of
+// data does not match the size of the image.
 func Decode(f Footprint, data []byte, width, height int, srgb bool) ([]byte, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func Decode(f Footprint, data []byte, width, height int, srgb bool) ([]byte, err
 	return pix, nil
 }
 
-// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order, all channels weighing the same. The
-// bytes depend on the image, f, and o.Quality only. How the texture will be sampled makes no difference yet: the two ways round
-// differently, by less than half a step.
+// Encode compresses the straight RGBA values of an image, rows top down, to blocks in the same order. All channels have the
+// same weight. The bytes depend only on the image, f and o.Quality. The encoder ignores whether the texture will be sampled
+// as sRGB: the two decoders differ by less than half a step.
 func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options) ([]byte, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err
@@ -152,11 +152,11 @@ func Encode(f Footprint, rgba []byte, width, height int, _ bool, o block.Options
 	return out, nil
 }
 
-// table is what decoding blocks of one footprint needs.
+// table has the decoding tables of one footprint.
 type table struct {
 	Footprint
 	texels int
-	grids  [13][13]*grid // by width and height, at most the footprint's; nil where no block can have one
+	grids  [13][13]*grid // by width and height, at most the footprint's; nil for sizes that no block has
 }
 
 var tables = func() (t [len(footprints)]func() *table) {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// psnr in dB over all channels.
+// psnr returns the PSNR in dB over all channels.
 func psnr(t testing.TB, a, b []byte) float64 {
 	t.Helper()
 	if len(a) != len(b) {
@@ -30,7 +30,7 @@ func psnr(t testing.TB, a, b []byte) float64 {
 	return 10 * math.Log10(255*255*float64(len(a))/max(sum, 1e-9))
 }
 
-// picture is a smooth image with edges, in a style.
+// picture returns a smooth image with edges, in a style.
 func picture(width, height int, style string) []byte {
 	pix := make([]byte, 0, 4*width*height)
 	for y := range height {
@@ -67,8 +67,8 @@ func picture(width, height int, style string) []byte {
 
 var styles = []string{"opaque", "grey", "alpha", "grey and alpha", "cut-out", "dark", "noise"}
 
-// Pictures in each style are coded about as well as by astcenc 4.2 -medium, whose PSNR these are: no worse by more than a few tenths of a
-// dB where the error can be seen at all, and better the more time there is.
+// The table has the PSNR of astcenc 4.2 -medium for images in each style. The encoder is at most a few tenths of a dB worse
+// where the error is visible, and better with a higher quality.
 func TestQuality(t *testing.T) {
 	const side = 96
 	theirs := map[Footprint][7]float64{ // by style
@@ -106,8 +106,8 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// The blocks of pictures, by their checksums, beside what they are worth: other bytes on another machine, or after a change that
-// was not meant to change any, show here.
+// The golden file has a checksum and the quality of the blocks of each image. It shows different bytes on another machine,
+// or after a change that was not meant to change any.
 func TestGolden(t *testing.T) {
 	var got strings.Builder
 	for _, f := range Footprints() {
@@ -146,7 +146,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Any size: the image comes back, at every footprint.
+// Images of any size are restored, at every footprint.
 func TestSizes(t *testing.T) {
 	for _, f := range Footprints() {
 		for w := 1; w <= 17; w++ {
@@ -168,7 +168,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// One colour is kept as it is, whichever way the texture is sampled.
+// A single colour is kept exactly, with sRGB sampling and without.
 func TestSolid(t *testing.T) {
 	for v := range 256 {
 		in := bytes.Repeat([]byte{byte(v), byte(255 - v), byte(v * 7), byte(v ^ 0x55)}, 36)
@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Every group of trits and quints comes back from its packing, and sequences of any length do in any range.
+// Every group of trits and quints can be packed and unpacked, and so can sequences of any length in any range.
 func TestSequence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for r := range ranges {
@@ -296,7 +296,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Whatever the colours, a block is valid, and no worse than the mean of its colours would be.
+// For any colours, a block is valid, and no worse than their mean would be.
 func FuzzEncode(f *testing.F) {
 	f.Add(uint8(0), []byte{1, 2, 3, 4, 250, 0, 9, 80})
 	f.Add(uint8(3), []byte{0, 0, 0, 255, 255, 255, 255, 255, 255, 0, 0, 255})

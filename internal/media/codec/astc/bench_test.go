@@ -16,7 +16,7 @@ import (
 
 var benchFootprints = []Footprint{Block4x4, Block6x6, Block8x8}
 
-// BenchmarkEncode prints speed and PSNR of each quality, on two workers.
+// BenchmarkEncode measures speed and PSNR of each quality, with two workers.
 func BenchmarkEncode(b *testing.B) {
 	m := benchImage(b)
 	w, h := m.Rect.Dx(), m.Rect.Dy()
@@ -36,7 +36,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkPeer does the same with astcenc, its start and its reading of a PNG included.
+// BenchmarkPeer measures astcenc in the same way, including its start and the reading of a PNG.
 func BenchmarkPeer(b *testing.B) {
 	m := benchImage(b)
 	folder := b.TempDir()
@@ -90,7 +90,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkTables is what the first block of a footprint waits for.
+// BenchmarkTables measures the time to build a footprint's tables, which its first block needs.
 func BenchmarkTables(b *testing.B) {
 	for _, f := range []Footprint{Block4x4, Block8x8, Block12x12} {
 		b.Run(f.String(), func(b *testing.B) {
@@ -112,7 +112,7 @@ func report(b *testing.B, f Footprint, data []byte, m *image.NRGBA) {
 	b.ReportMetric(psnr(b, m.Pix, out), "dB")
 }
 
-// benchImage is the photograph that KILN_PHOTO names, a texture of the corpus, or one made up.
+// benchImage returns the photograph in KILN_PHOTO, a texture of the corpus, or a generated image.
 func benchImage(b *testing.B) *image.NRGBA {
 	file := os.Getenv("KILN_PHOTO")
 	if corpus := os.Getenv("KILN_CORPUS"); file == "" && corpus != "" {

@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// decoder makes texels of blocks.
+// decoder decodes blocks to texels.
 type decoder struct {
 	*table
 	srgb bool
 }
 
-// symbols is a block taken apart.
+// symbols are the fields of a block.
 type symbols struct {
 	mode
 	partitions int
-	seed       int    // of the partitions' pattern
-	second     int    // the channel that the second plane's weights are for
-	modes      [4]int // of endpoints, for each partition
-	colors     uint8  // range of the endpoints' values
+	seed       int    // of the partition pattern
+	second     int    // the channel that uses the second plane's weights
+	modes      [4]int // endpoint mode of each partition
+	colors     uint8  // range of the endpoint values
 	values     [18]uint8
-	weight     [2][maxWeights]uint8 // for each plane; as stored, not what they stand for
+	weight     [2][maxWeights]uint8 // for each plane; as stored, before unquantization
 }
 
-// block writes the RGBA values of one block.
+// block decodes one block to RGBA values.
 func (d *decoder) block(out *[4 * maxTexels]byte, in *[BlockSize]byte) {
 	w := word{binary.LittleEndian.Uint64(in[:8]), binary.LittleEndian.Uint64(in[8:])}
 	if w.field(0, 9) == 0x1FC {
@@ -50,7 +50,7 @@ func (d *decoder) block(out *[4 * maxTexels]byte, in *[BlockSize]byte) {
 	d.paint(out, &s, &ends, &valid)
 }
 
-// paint mixes endpoints by weights. Texels of partitions that are not valid are magenta.
+// paint mixes endpoints by weights. Texels of invalid partitions become magenta.
 func (d *decoder) paint(out *[4 * maxTexels]byte, s *symbols, ends *[4][2]color, valid *[4]bool) {
 	var weights [2][maxWeights]uint8
 	for p := range s.planes {
@@ -83,7 +83,7 @@ func (d *decoder) paint(out *[4 * maxTexels]byte, s *symbols, ends *[4][2]color,
 	}
 }
 
-// mix is "Weight Application" with what makes 8 bits of the result.
+// mix is "Weight Application", followed by the rounding to 8 bits.
 func (d *decoder) mix(c0, c1, w int) byte {
 	if d.srgb {
 		return byte(((c0<<8|0x80)*(64-w) + (c1<<8|0x80)*w + 32) >> 14)
@@ -91,7 +91,7 @@ func (d *decoder) mix(c0, c1, w int) byte {
 	return unorm8(uint32(257*c0*(64-w)+257*c1*w+32) >> 6)
 }
 
-// unorm8 rounds a 16 bit value to 8 bits by way of a half float, whose lower bits are cut off.
+// unorm8 rounds a 16 bit value to 8 bits by way of a half float, whose lower bits are truncated.
 func unorm8(c uint32) byte {
 	if c == 65535 {
 		return 255
@@ -104,7 +104,7 @@ func unorm8(c uint32) byte {
 
 var magenta = [4]byte{255, 0, 255, 255}
 
-// fill gives all texels one colour, or that of errors.
+// fill gives all texels one colour, or magenta if ok is false.
 func (d *decoder) fill(out *[4 * maxTexels]byte, c [4]byte, ok bool) {
 	if !ok {
 		c = magenta
@@ -114,9 +114,9 @@ func (d *decoder) fill(out *[4 * maxTexels]byte, c [4]byte, ok bool) {
 	}
 }
 
-// voidExtent reads a block of one colour ("Void-Extent Blocks").
+// voidExtent decodes a block of one colour ("Void-Extent Blocks").
 func (d *decoder) voidExtent(w word) (c [4]byte, ok bool) {
-	if w.field(9, 3) != 6 { // low range, and two reserved bits
+	if w.field(9, 3) != 6 { // low dynamic range, and two reserved bits
 		return c, false
 	}
 	if w.shift(12).keep(52) != (word{1<<52 - 1, 0}) &&
@@ -132,7 +132,7 @@ func (d *decoder) voidExtent(w word) (c [4]byte, ok bool) {
 	return c, true
 }
 
-// parse takes a block apart. It is false for those that "Illegal Encodings" lists.
+// parse splits a block into its fields. It returns false for the cases in the list "Illegal Encodings".
 func (d *decoder) parse(w word) (s symbols, ok bool) {
 	if s.mode, ok = parseMode(w.field(0, 11)); !ok || s.width > d.Width || s.height > d.Height {
 		return s, false
@@ -174,8 +174,8 @@ func (d *decoder) parse(w word) (s symbols, ok bool) {
 	return s, true
 }
 
-// parseModes reads the endpoint modes of several partitions. Of what does not fit the fixed place, the bits below top are taken; it
-// gives their number.
+// parseModes reads the endpoint modes of several partitions. Bits that do not fit the fixed field are read from the bits
+// below top; parseModes returns their number.
 func (s *symbols) parseModes(w word, top int) int {
 	first := int(w.field(23, 6))
 	if first&3 == 0 {
@@ -193,7 +193,7 @@ func (s *symbols) parseModes(w word, top int) int {
 	return more
 }
 
-// colorRange is the largest range whose sequence of count values takes at most size bits, or 0 if there is none.
+// colorRange returns the largest range in which count values fit size bits, or 0 if none does.
 func colorRange(count, size int) uint8 {
 	for r := uint8(len(ranges) - 1); r >= minColor; r-- {
 		if sequenceSize(count, r) <= size {

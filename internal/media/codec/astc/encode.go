@@ -2,14 +2,14 @@ package astc
 
 import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 
-// effort is what a quality costs.
+// effort sets the work for a quality.
 type effort struct {
-	patterns int        // of two partitions whose lines are found
-	kept     int        // of these, that are laid out
-	tries    int        // candidates that are fitted
+	patterns int        // patterns of two partitions to find lines for
+	kept     int        // of these, how many become layouts
+	tries    int        // candidates to fit
 	rounds   int        // of fitting ends to weights and weights to ends
-	hopeless float64    // times the least error: a trial that has more is given up
-	enough   [4]float32 // squared error of a texel that needs no so many partitions
+	hopeless float64    // a trial is abandoned if its error exceeds the least error times this
+	enough   [4]float32 // by number of partitions: squared error per texel below which that many are not tried
 }
 
 var efforts = [...]effort{
@@ -18,26 +18,26 @@ var efforts = [...]effort{
 	block.Best:   {64, 5, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}},
 }
 
-// encoder turns texels into blocks. Each worker has its own.
+// encoder encodes texels to blocks. Each worker has its own.
 type encoder struct {
 	*plan
 	effort effort
 	levels *[len(ranges)]levels
 
 	texel  [maxTexels][4]int32
-	value  [maxTexels][4]float32 // the same
+	value  [maxTexels][4]float32 // texel as floats
 	all    sums
-	use    [4]bool // the channels that lines are for
+	use    [4]bool // the channels that lines are found for
 	ways   []way   // for a single partition
 	chroma float32 // squared distance of all colours from grey
 
 	layouts    [16]layout
-	used       int          // of layouts
-	similar    [64]int      // patterns, at most 64
-	parts      [64 * 3]sums // 8 fit after any of those that are used
+	used       int          // of layouts, the number in use
+	similar    [64]int      // indices of patterns, at most 64
+	parts      [64 * 3]sums // padded by 8 after the ones in use
 	directions [64 * 3]direction
 	moments    [maxTexels]sums // of each texel
-	wrong      [1024]uint8     // samples, by pattern
+	wrong      [1024]uint8     // number of wrong samples, by pattern
 	tries      [40]candidate
 	tried      int
 
@@ -46,11 +46,11 @@ type encoder struct {
 	lanes  bool
 	soa    soa
 	hits   [maxShapes]uint16
-	usual  float32                 // error that enough candidates of the first layout are likely to be below
-	noises [2][4][19][2]noiseTable // by planes, partitions, values, and whether partitions have modes of their own
+	usual  float32                 // an estimate above the errors of enough candidates of the first layout
+	noises [2][4][19][2]noiseTable // by planes, partitions, values, and whether partitions have separate modes
 }
 
-// candidate is a layout with a mode and a way, and the error expected.
+// candidate is a layout with a mode and a way, and its expected error.
 type candidate struct {
 	layout *layout
 	shape  *shape
@@ -60,7 +60,7 @@ type candidate struct {
 	err    float32
 }
 
-// trial is a candidate with values.
+// trial is a candidate with its values.
 type trial struct {
 	candidate
 	weights [2]plane
@@ -80,9 +80,8 @@ func newEncoder(f Footprint, q block.Quality) *encoder {
 	return e
 }
 
-// block encodes texels. What to try is chosen by what it should give: each layout with each mode has an error that is
-// expected of its lines, of weights that are spread over several texels, and of the steps of weights and colours. The best few
-// are then made.
+// block encodes texels. It ranks each layout with each mode by an expected error: the error of the layout's lines, of
+// spreading weights over several texels, and of the steps of weights and colours. It then encodes the best few candidates.
 func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	if e.load(texels) {
 		*out = voidExtent([4]byte(texels[:4]))
@@ -112,7 +111,7 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	*out = e.best.pack()
 }
 
-// load takes the texels in, and says whether they are all the same.
+// load stores the texels, and reports whether they are all the same.
 func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 	same, grey, opaque := true, true, true
 	e.all = sums{}
@@ -136,13 +135,13 @@ func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 	return same
 }
 
-// add makes room for a layout.
+// add returns the next unused layout.
 func (e *encoder) add() *layout {
 	e.used++
 	return &e.layouts[e.used-1]
 }
 
-// rankPlanes ranks layouts in which one channel has weights of its own.
+// rankPlanes ranks layouts with separate weights for one channel.
 func (e *encoder) rankPlanes() {
 	single := &e.layouts[0]
 	for c := range 4 {
@@ -157,7 +156,7 @@ func (e *encoder) rankPlanes() {
 	}
 }
 
-// rankPartitions ranks layouts in two or three parts.
+// rankPartitions ranks layouts of two or three partitions.
 func (e *encoder) rankPartitions(count int) {
 	var room [8]int
 	for _, at := range e.split(room[:0:e.effort.kept], count) {
@@ -170,8 +169,8 @@ func (e *encoder) rankPartitions(count int) {
 	}
 }
 
-// rank puts the modes that a layout can have among the candidates, by the error expected of them: what no weights mend, what is lost by
-// spreading weights, and what the steps of weights and of colours should add.
+// rank adds the modes that a layout can have to the candidates. Their expected error is the sum of the layout's residual,
+// the loss of spreading weights, and the expected error of the steps of weights and of colours.
 func (e *encoder) rank(l *layout) {
 	if l.residual >= e.limit() {
 		return
@@ -227,7 +226,7 @@ func (e *encoder) rank(l *layout) {
 	}
 }
 
-// added is the error that a way adds to a layout, whatever the values are.
+// added returns the error that a way adds to a layout for any values.
 func (e *encoder) added(l *layout, w *way) float32 {
 	switch {
 	case w.scaled:
@@ -238,8 +237,9 @@ func (e *encoder) added(l *layout, w *way) float32 {
 	return 0
 }
 
-// values is how often the error of an endpoint's value counts. The two ends' shares of a texel would be 2/3 on average, but one end and
-// the weights make up for what the other lacks: 0.25 to 0.35 gave the best blocks.
+// values returns the weight of an endpoint value's squared error in the error of a block. In theory, the weight per texel is
+// the squared shares of both ends, 2/3 on average. In practice, the other end and the weights compensate: 0.25 to 0.35 gave
+// the best blocks.
 func (e *encoder) values(l *layout) float32 {
 	count := 0
 	for _, used := range e.use {
@@ -253,8 +253,9 @@ func (e *encoder) values(l *layout) float32 {
 	return float32(count) * 0.3
 }
 
-// steps fills out with the squared error of taking the texels' places on their lines to the nearest that each range of weights has. At
-// edges it is far below a twelfth of a step's square, and 8x8 blocks of sprites gained 2 dB when it was no longer taken for that.
+// steps fills out with the squared error of moving the texels to the nearest values on their lines, for each range of
+// weights. At edges this error is far below a twelfth of a step's square; blocks of 8x8 in sprites gained 2 dB when it
+// replaced that estimate.
 func (e *encoder) steps(out *[16]float32, l *layout) {
 	squares := stepSquares()
 	for plane := range l.planes {
@@ -277,7 +278,7 @@ func (e *encoder) steps(out *[16]float32, l *layout) {
 	}
 }
 
-// limit is the expected error that a candidate must be below.
+// limit returns the expected error that a new candidate must be below.
 func (e *encoder) limit() float32 {
 	if e.tried < e.effort.tries {
 		return never
@@ -285,7 +286,7 @@ func (e *encoder) limit() float32 {
 	return e.tries[e.tried-1].err
 }
 
-// insert puts a candidate in its place, and the last one out if there are enough.
+// insert adds a candidate in order, and removes the last one if the list is full.
 func (e *encoder) insert(c candidate) {
 	if e.tried < e.effort.tries {
 		e.tried++
@@ -297,7 +298,7 @@ func (e *encoder) insert(c candidate) {
 	e.tries[i] = c
 }
 
-// try makes a candidate, and keeps it if it is better than what there was.
+// try encodes a candidate, and keeps it if it is better than the best so far.
 func (e *encoder) try(c *candidate) {
 	t := trial{candidate: *c}
 	l, s := c.layout, c.shape
@@ -326,14 +327,14 @@ func (e *encoder) try(c *candidate) {
 	}
 }
 
-// weighted are sums of the texels of a partition for their weights.
+// weighted has sums over the texels of a partition for given weights.
 type weighted struct {
-	wx    [4]int32 // times each channel
+	wx    [4]int32 // each channel times the weight
 	w, ww int32
-	_     [2]int32 // 32 bytes together, as lanes_amd64.s has it
+	_     [2]int32 // pads to 32 bytes, the layout in lanes_amd64.s
 }
 
-// weigh sums the texels of each partition for a plane's weights.
+// weigh computes the sums of the texels of each partition for a plane's weights.
 func (e *encoder) weigh(out *[4]weighted, l *layout, spread *[maxTexels]int16) {
 	if e.lanes {
 		for p := range l.partitions {
@@ -352,8 +353,8 @@ func (e *encoder) weigh(out *[4]weighted, l *layout, spread *[maxTexels]int16) {
 	}
 }
 
-// fit finds the ends that suit a trial's weights, which spread has for each texel. It is false if no ends can make it worth going on;
-// in the last round that is if they cannot be the best.
+// fit finds the ends that suit a trial's weights; spread has the weight of each texel. It returns false if no ends can make
+// the trial worth continuing. In the last round it does so if no ends can make it the best.
 func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 	l := t.layout
 	var sums [2][4]weighted
@@ -379,14 +380,14 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 	if !last {
 		enough *= e.effort.hopeless
 	}
-	if floor > enough+1e-2 { // for the rounding of floor
+	if floor > enough+1e-2 { // allows for the rounding of floor
 		return false
 	}
 	e.fitWay(t, &q)
 	return true
 }
 
-// fitWay finds the ends of all partitions. They have one mode together, or each the one that suits it.
+// fitWay finds the ends of all partitions, with one mode for all of them or the best mode for each.
 func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
 	l := t.layout
 	if t.way.extra > 0 {
@@ -421,7 +422,7 @@ func (e *encoder) fitWay(t *trial, q *[4][4]cost) {
 	}
 }
 
-// fitMode finds the ends of a partition for an endpoint mode. Where their error is not below limit, it means only that.
+// fitMode finds the ends of a partition for an endpoint mode. An error at or above limit only means that they are no better.
 func fitMode(mode int, q *[4]cost, l *levels, limit float64) ends {
 	switch mode {
 	case lumDirect:
@@ -449,7 +450,7 @@ func fitMode(mode int, q *[4]cost, l *levels, limit float64) ends {
 	return f
 }
 
-// settle moves a trial's weights to suit its ends, and says whether any moved.
+// settle adjusts a trial's weights to its ends, and reports whether any changed.
 func (e *encoder) settle(t *trial, spread *[2][maxTexels]int16) bool {
 	l := t.layout
 	moved := false
@@ -477,11 +478,11 @@ func (e *encoder) settle(t *trial, spread *[2][maxTexels]int16) bool {
 	return moved
 }
 
-// slopes are, by channel and partition, where lines start and how long they are, a row for each channel; the last row has the squares
-// of their lengths.
+// slopes has the start and the length of each partition's line, one row for each channel; the last row has the squared
+// lengths.
 type slopes [9][8]float32
 
-// rest gives, for each texel, its distance along its line from where its weight puts it, times the line's length.
+// rest computes for each texel the distance, along its line, from the position of its weight, times the line's length.
 func (e *encoder) rest(out *[maxTexels]float32, l *layout, spread *[maxTexels]int16, t *slopes) {
 	if e.lanes {
 		restLanes(&e.soa.channels[0][0], &spread[0], &l.part[0], (*[9][8]float32)(t), (e.texels+7)/8, &out[0])

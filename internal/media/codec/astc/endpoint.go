@@ -3,8 +3,8 @@ package astc
 // color is red, green, blue and alpha, 0..255.
 type color [4]int
 
-// Endpoint modes of low dynamic range, by their numbers ("Color Endpoint Mode"). A mode's number divided by 4 is its class; it takes two
-// values more than twice that.
+// Endpoint modes of low dynamic range, by their numbers ("Color Endpoint Mode"). A mode's class is its number divided by 4,
+// rounded down; it has 2*class+2 values.
 const (
 	lumDirect      = 0
 	lumOffset      = 1
@@ -18,10 +18,11 @@ const (
 	rgbaOffset     = 13
 )
 
-// endpointValues is the number of values of an endpoint mode.
+// endpointValues returns the number of values of an endpoint mode.
 func endpointValues(mode int) int { return 2 * (mode>>2 + 1) }
 
-// endpoints makes two colours of the values of a mode ("LDR Endpoint Decoding"). It is false for modes of high dynamic range.
+// endpoints decodes the values of a mode to two colours ("LDR Endpoint Decoding"). It returns false for modes of high
+// dynamic range.
 func endpoints(mode int, v *[8]int) (e0, e1 color, ok bool) {
 	switch mode {
 	case lumDirect:
@@ -69,7 +70,7 @@ func endpoints(mode int, v *[8]int) (e0, e1 color, ok bool) {
 	return e0, e1, false
 }
 
-// signedOffset is the specification's bit_transfer_signed: a base of 8 bits, and an offset, -32..31.
+// signedOffset is the specification's bit_transfer_signed: it returns a base of 8 bits and an offset of -32..31.
 func signedOffset(low, high int) (base, offset int) {
 	offset = high >> 1 & 0x3F
 	if offset >= 32 {
@@ -78,7 +79,7 @@ func signedOffset(low, high int) (base, offset int) {
 	return low>>1 | high&0x80, offset
 }
 
-// contract is blue_contract, which gives colours near grey another bit.
+// contract is blue_contract, which gives colours near grey one more bit of precision.
 func (c color) contract() color { return color{(c[0] + c[2]) >> 1, (c[1] + c[2]) >> 1, c[2], c[3]} }
 
 func (c color) clamp() color {

@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// magic begins an .astc file. Its header is 16 bytes: the magic, width, height and depth of the footprint (a byte each), then of the image
-// (three bytes each, little-endian). Blocks follow.
+// magic begins an .astc file. The header has 16 bytes: the magic, width, height and depth of the footprint (a byte each),
+// then those of the image (three bytes each, little-endian). The blocks follow.
 var magic = [4]byte{0x13, 0xAB, 0xA1, 0x5C}
 
-// Image is what an .astc file holds: one level of a texture. Whether it is sRGB the file does not say.
+// Image is the content of an .astc file: one level of a texture. The file does not record whether it is sRGB.
 type Image struct {
 	Footprint
 	Width, Height int
 	Blocks        []byte // 16 bytes each, rows top down
 }
 
-// Write gives the .astc file of an image, whose sides are below 1<<24.
+// Write returns the .astc file of an image. Its sides must be below 1<<24.
 func Write(m Image) []byte {
 	out := append(magic[:len(magic):len(magic)], byte(m.Footprint.Width), byte(m.Footprint.Height), 1)
 	for _, n := range [3]int{m.Width, m.Height, 1} {
@@ -26,7 +26,8 @@ func Write(m Image) []byte {
 	return append(out, m.Blocks...)
 }
 
-// Read takes an .astc file apart. Blocks is a part of data. What follows the last block is an error, as is depth.
+// Read parses an .astc file. Blocks is a slice of data. Data after the last block is an error, and so is a depth other than
+// 1.
 func Read(data []byte) (Image, error) {
 	if !bytes.HasPrefix(data, magic[:]) {
 		return Image{}, errors.New("astc: not an .astc file")

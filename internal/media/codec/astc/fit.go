@@ -4,14 +4,14 @@ package astc
 //
 //	a*e0*e0 + 2*b*e0*e1 + c*e1*e1 - 2*d0*e0 - 2*d1*e1 + square
 //
-// so that ends can be compared without a look at the texels. All terms are exact.
+// It allows ends to be compared without access to the texels. All terms are exact.
 type cost struct {
 	a, b, c, d0, d1, square float64
-	e0, e1                  float64 // the best ends within 0..255
+	e0, e1                  float64 // the best ends in 0..255
 }
 
-// set fills the cost of a channel of a partition in, of which w, ww and wx are sums of weights, of their squares, and of weights times
-// values. It returns an error that no ends are below.
+// set computes the cost of channel c of a partition. w, ww and wx are the sums of the weights, of their squares, and of
+// weights times values. It returns a lower bound of the error over all ends.
 func (q *cost) set(s *sums, c int, w, ww, wx int32) float64 {
 	*q = cost{
 		a: float64(4096*s.n-128*w+ww) / 4096, b: float64(64*w-ww) / 4096, c: float64(ww) / 4096,
@@ -25,7 +25,7 @@ func (q *cost) at(e0, e1 int) float64 {
 	return float64(x*(float64(q.a*x)+float64(2*q.b*y)-2*q.d0)) + float64(y*(float64(q.c*y)-2*q.d1)) + q.square
 }
 
-// other is the best second end for a first, and the reverse for cost turned around.
+// other returns the best second end for a first end. For a cost with its ends swapped, it returns the best first end.
 func (q *cost) other(e0 int) float64 {
 	if q.c < 1e-3 {
 		return float64(e0)
@@ -33,7 +33,7 @@ func (q *cost) other(e0 int) float64 {
 	return min(max((q.d1-float64(q.b*float64(e0)))/q.c, 0), 255)
 }
 
-// least finds the best ends within 0..255, and returns the error of the best ends of all.
+// least finds the best ends in 0..255, and returns the error of the best ends without that limit.
 func (q *cost) least() float64 {
 	det := float64(q.a*q.c) - float64(q.b*q.b)
 	if det < 1e-2 { // all weights are the same
@@ -55,8 +55,8 @@ func (q *cost) least() float64 {
 	return q.square - float64(q.d0*e0) - float64(q.d1*e1)
 }
 
-// ends are the values of a partition in an endpoint mode, as numbers 0..255 that the range of colours has, with the colours that they
-// stand for and the squared error.
+// ends are the values of a partition in an endpoint mode, as numbers 0..255 that the range of colours has, with their
+// colours and the squared error.
 type ends struct {
 	values [8]uint8
 	colors [2]color
@@ -65,14 +65,14 @@ type ends struct {
 
 const never = 1e30
 
-// pair is two values of a channel.
+// pair is the two values of a channel.
 type pair struct {
 	v0, v1 uint8
 	err    float64
 }
 
-// fitDirect finds the values of the modes that have them directly, in the channels of use. The colours may have to be
-// in the one order or, with blue contraction, in the other.
+// fitDirect finds the values for the modes that store them directly, in the first channels. The order of the two colours is
+// fixed: one order without blue contraction, the other with it.
 func fitDirect(q *[4]cost, channels int, l *levels, pairs *[4]pair) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	for c := range channels {
@@ -88,7 +88,7 @@ func fitDirect(q *[4]cost, channels int, l *levels, pairs *[4]pair) ends {
 	return f
 }
 
-// fitChannel finds two values of a range: the first one above or below what is best, and the second one to suit it.
+// fitChannel finds two values of a range: the first one just above or below the best value, and the second one to suit it.
 func fitChannel(q *cost, l *levels) (v0, v1 uint8, err float64) {
 	e0 := q.e0
 	v0 = l.below[int(e0)]
@@ -102,7 +102,7 @@ func fitChannel(q *cost, l *levels) (v0, v1 uint8, err float64) {
 	return v0, v1, err
 }
 
-// order moves ends apart until the second one is the brighter one, as it must be.
+// order moves the ends apart until the second one is the brighter one, as the mode requires.
 func (f *ends) order(q *[4]cost, channels int, l *levels) {
 	moved := false
 	for c := 0; f.colors[1][0]+f.colors[1][1]+f.colors[1][2] < f.colors[0][0]+f.colors[0][1]+f.colors[0][2]; c = (c + 1) % 3 {
@@ -120,8 +120,9 @@ func (f *ends) order(q *[4]cost, channels int, l *levels) {
 	}
 }
 
-// fitContracted is fitDirect with blue contraction: red and green are kept as what, with blue, has the mean that is wanted. It is for
-// colours near grey, and its error is never where they are not near enough, or not below limit. pairs are those of fitDirect.
+// fitContracted is fitDirect with blue contraction: red and green are stored so that their means with blue give the wanted
+// values. It is for colours near grey. If they are not near enough to grey, or the error is not below limit, it returns the
+// error never. pairs are those of fitDirect.
 func fitContracted(q *[4]cost, channels int, l *levels, pairs *[4]pair, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	b0, b1 := pairs[2].v0, pairs[2].v1
@@ -157,8 +158,8 @@ func fitContracted(q *[4]cost, channels int, l *levels, pairs *[4]pair, limit fl
 	return f
 }
 
-// fitOffset finds values of the modes with base and offset, which are twice as fine where the ends are near to each other. Its error is
-// never where it is not below limit.
+// fitOffset finds the values for the modes with base and offset, which are twice as fine if the ends are near each other.
+// If the error is not below limit, it returns the error never.
 func fitOffset(q *[4]cost, channels int, l *levels, limit float64) ends {
 	f := ends{colors: [2]color{{3: 255}, {3: 255}}}
 	sum := 0
@@ -191,7 +192,7 @@ func fitOffset(q *[4]cost, channels int, l *levels, limit float64) ends {
 	return f
 }
 
-// fitScale finds values of the modes whose darker end is a fraction of the brighter one.
+// fitScale finds the values for the modes whose darker end is a fraction of the brighter one.
 func fitScale(q *[4]cost, channels int, l *levels) ends {
 	var dot, square float64
 	for c := range 3 {
@@ -226,7 +227,7 @@ func fitScale(q *[4]cost, channels int, l *levels) ends {
 	return best
 }
 
-// fitGrey finds values of the luminance modes, with alpha or without.
+// fitGrey finds the values for the luminance modes, with alpha or without.
 func fitGrey(q *[4]cost, channels int, l *levels) ends {
 	all := cost{a: 3 * q[0].a, b: 3 * q[0].b, c: 3 * q[0].c}
 	for c := range 3 {

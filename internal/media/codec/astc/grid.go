@@ -6,7 +6,7 @@ type grid struct {
 	spread        []spread // of each texel
 }
 
-// spread says how a texel's weight is made of four: places of the grid, and how many sixteenths of each.
+// spread has the four places of the grid that make up a texel's weight, and the part of each in sixteenths.
 type spread struct{ place, part [4]uint8 }
 
 func newGrid(f Footprint, width, height int) *grid {
@@ -21,7 +21,7 @@ func newGrid(f Footprint, width, height int) *grid {
 		parts := [4]int{16 - fs - ft + both, fs - both, ft - both, both}
 		at := gs>>4 + gt>>4*width
 		for k, place := range [4]int{at, at + 1, at + width, at + width + 1} {
-			if parts[k] != 0 { // else it may lie outside the grid
+			if parts[k] != 0 { // without a part, the place may lie outside of the grid
 				g.spread[i].place[k], g.spread[i].part[k] = uint8(place), uint8(parts[k])
 			}
 		}
@@ -29,7 +29,7 @@ func newGrid(f Footprint, width, height int) *grid {
 	return g
 }
 
-// weight of a texel, 0..64, from those of the grid.
+// weight returns the weight of a texel, 0..64, from those of the grid.
 func (s *spread) weight(weights *[maxWeights]uint8) int {
 	return (int(weights[s.place[0]&63])*int(s.part[0]) + int(weights[s.place[1]&63])*int(s.part[1]) +
 		int(weights[s.place[2]&63])*int(s.part[2]) + int(weights[s.place[3]&63])*int(s.part[3]) + 8) >> 4

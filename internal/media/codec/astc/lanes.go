@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// soa are the texels of a block by channel, for lanes. What is beyond the last texel is 0.
+// soa has the texels of a block by channel, for vector code. Values after the last texel are 0.
 type soa struct {
 	words    [4][maxTexels]int16
 	channels [4][maxTexels]float32
 	use      [4][8]uint32 // all ones for the channels of use
-	alone    [4][8]uint32 // the same for all of them first, then for all but each channel
+	alone    [4][8]uint32 // use for all channels, then use without each of the channels
 }
 
 func (e *encoder) fillLanes() {
@@ -32,7 +32,7 @@ func (e *encoder) fillLanes() {
 	}
 }
 
-// directAll finds the direction of all texels, and behind it that without each of the channels.
+// directAll finds the direction of all texels, and after it the directions without each of the channels.
 func (e *encoder) directAll() {
 	if e.lanes {
 		for i := range 5 {
@@ -60,7 +60,7 @@ func (e *encoder) direct(n int) {
 	}
 }
 
-// infillTable is what infillLanes knows of a grid, and how many registers of weights it has.
+// infillTable returns the table of a grid for infillLanes, and the number of registers of weights.
 func (g *grid) infillTable() (table []uint8, registers int) {
 	registers = (g.width*g.height + 15) / 16
 	for first := 0; first < len(g.spread); first += 16 {
@@ -83,10 +83,10 @@ func (g *grid) infillTable() (table []uint8, registers int) {
 	return table, registers
 }
 
-// noiseTable has, for each shape and each range of weights, what the steps of colours add to a value.
+// noiseTable has, for each shape and each range of weights, the squared error that colour steps add to a value.
 type noiseTable [][16]float32
 
-// noiseOf gives the table for a layout and a way, in blocks with so many bits for weights and colours.
+// noiseOf returns the table for a layout and a way, in blocks with size bits for weights and colours.
 func (e *encoder) noiseOf(l *layout, w *way, size int) noiseTable {
 	own := 0
 	if w.extra > 0 {
@@ -110,8 +110,8 @@ func (e *encoder) noiseOf(l *layout, w *way, size int) noiseTable {
 	return *t
 }
 
-// screen says which modes of each shape may have an expected error below the limit in any way, a bit for each range of weights. Without
-// enough candidates there is no limit; then it is one that enough modes are below.
+// screen returns, for each shape, which modes may have an expected error below the limit with any way, one bit for each
+// range of weights. Until there are enough candidates to give a limit, it uses a limit that enough modes are below.
 func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size int, values float32) *[maxShapes]uint16 {
 	if !e.lanes {
 		for i := range spread {
@@ -150,7 +150,7 @@ func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size i
 	}
 }
 
-// resembleLanes is resemble.
+// resembleLanes is resemble in vector code.
 func (e *encoder) resembleLanes(out []int, list *patterns, clusters *[2]uint64) {
 	n := len(list.seeds)
 	groups := (n + 31) / 32
@@ -166,7 +166,7 @@ func (e *encoder) resembleLanes(out []int, list *patterns, clusters *[2]uint64) 
 		e.wrong[i] = math.MaxUint8
 	}
 	var below, same [32]uint32
-	low, high := 0, len(e.sample) // the least limit that enough are at most
+	low, high := 0, len(e.sample) // the least limit with enough patterns at or below it
 	for low < high {
 		middle := (low + high) / 2
 		if pickLanes(&e.wrong[0], middle, groups, &below[0], &same[0]) >= len(out) {
@@ -176,7 +176,7 @@ func (e *encoder) resembleLanes(out []int, list *patterns, clusters *[2]uint64) 
 		}
 	}
 	pickLanes(&e.wrong[0], low, groups, &below[0], &same[0])
-	last := len(out) // of those at the limit, so many still find a place
+	last := len(out) // how many of the patterns at the limit still fit
 	for _, b := range below[:groups] {
 		last -= bits.OnesCount32(b)
 	}
@@ -195,7 +195,7 @@ func (e *encoder) resembleLanes(out []int, list *patterns, clusters *[2]uint64) 
 	}
 }
 
-// projectLanes places the texels along axes, and finds the ends of each partition's.
+// projectLanes projects the texels on axes, and finds the ends of each partition.
 func (e *encoder) projectLanes(l *layout, plane int, low, high *[4]float32) {
 	var axes [4][8]float32
 	for p := range l.partitions {
@@ -210,7 +210,7 @@ func (e *encoder) projectLanes(l *layout, plane int, low, high *[4]float32) {
 	}
 }
 
-// clusterLanes is cluster from its centers on, for at most 64 texels.
+// clusterLanes is cluster without the choice of centers, for at most 64 texels.
 func (e *encoder) clusterLanes(centers *[3][4]float32, count int) [2]uint64 {
 	all := uint64(math.MaxUint64) >> (64 - e.texels)
 	for round := 0; ; round++ {

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . astc
 
-// lanes reports whether what takes most time is done by AVX2, eight or sixteen at once. It changes no byte.
+// lanes reports whether the slowest functions use AVX2, for eight or sixteen values at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape

@@ -2,7 +2,7 @@
 
 package astc
 
-// lanes is never true here; the functions are there for the compiler.
+// lanes is always false here; the compiler needs the functions.
 var lanes = false
 
 func infillLanes(_, _ *uint8, _, _ int, _ *int16)                                      {}

@@ -13,8 +13,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// somePixels are blocks of all kinds side by side: of made-up pictures, of noise of every strength around any colour, of a few colours, of
-// extremes, with alpha and without.
+// somePixels returns blocks of all kinds side by side: from generated images, noise of every strength around any colour, a
+// few colours, extreme values, with alpha and without.
 func somePixels(f Footprint, columns, rows int) []byte {
 	r := rand.New(rand.NewPCG(7, 8))
 	width, height := columns*f.Width, rows*f.Height
@@ -53,7 +53,7 @@ func somePixels(f Footprint, columns, rows int) []byte {
 	return drawn
 }
 
-// sameByLanes fails where blocks are coded otherwise with lanes than without.
+// sameByLanes fails if blocks differ between vector code and plain Go.
 func sameByLanes(t *testing.T, f Footprint, q block.Quality, rgba []byte, columns, rows int) {
 	t.Helper()
 	if !lanes {
@@ -75,7 +75,7 @@ func sameByLanes(t *testing.T, f Footprint, q block.Quality, rgba []byte, column
 	}
 }
 
-// Blocks are coded alike with lanes and without, at every footprint and quality.
+// Vector code gives the same blocks as plain Go, at every footprint and quality.
 func TestLanesSameBytes(t *testing.T) {
 	for _, f := range Footprints() {
 		for q := block.Fast; q <= block.Best; q++ {
@@ -84,7 +84,7 @@ func TestLanesSameBytes(t *testing.T) {
 	}
 }
 
-// So are those of a drawn explosion.
+// The same holds for a texture of an explosion.
 func TestLanesSameBytesOfTexture(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
@@ -102,7 +102,7 @@ func TestLanesSameBytesOfTexture(t *testing.T) {
 	}
 }
 
-// What is generated is what its generator, as it is now, wrote.
+// The generated file matches the current generator.
 func TestGenerated(t *testing.T) {
 	var files [3][]byte
 	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/astc.go"} {
@@ -119,7 +119,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// The matrices of every grid: what places are solved for, spread over texels and solved for again, stays.
+// The matrices of every grid are consistent: values that are spread over texels and solved for again are unchanged.
 func TestMatrices(t *testing.T) {
 	for _, f := range Footprints() {
 		p := newPlan(newTable(f))

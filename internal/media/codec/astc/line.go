@@ -2,40 +2,40 @@ package astc
 
 import "math"
 
-// layout is a way to cut a block up before a mode is chosen: in partitions, or in planes. Each partition has a line through its
-// colours, and each texel its place on it.
+// layout is a division of a block into partitions or planes, before a mode is chosen. Each partition has a line through its
+// colours, and each texel a position on its line.
 type layout struct {
 	partitions int
 	seed       int
 	planes     int
 	second     int              // the channel of the second plane
-	part       [maxTexels]uint8 // none beyond the last texel
+	part       [maxTexels]uint8 // none after the last texel
 	sums       [4]sums
 	lines      [2][4]line            // by plane and partition
-	ideal      [2][maxTexels]float32 // by plane: 0 at the line's one end, 1 at the other
-	residual   float32               // squared error that no weights mend
-	scaled     float32               // the same, more, if lines must point at black
-	power      [2]float32            // by plane: squared length of the texels' lines on average
+	ideal      [2][maxTexels]float32 // by plane: 0 at one end of the line, 1 at the other
+	residual   float32               // squared error that remains with the best weights
+	scaled     float32               // additional squared error if lines must point at black
+	power      [2]float32            // by plane: mean over the texels of their lines' squared lengths
 	ways       []way
-	room       [4]way // for ways
-	near       bool   // ends are near enough to each other for offsets
+	room       [4]way // storage for ways
+	near       bool   // ends are near enough to each other for offset modes
 }
 
-// none is no partition.
+// none marks a texel without a partition.
 const none = 255
 
-// sums are of the texels of a partition. Values up to 144*255*255 are exact.
+// sums has sums over the texels of a partition. Values up to 144*255*255 are exact.
 type sums struct {
 	x  [4]int32
 	xx [10]int32 // products of two channels, at productOf
 	n  int32
-	_  int32 // 64 bytes together, as lanes_amd64.s has it
+	_  int32 // pads to 64 bytes, the layout in lanes_amd64.s
 }
 
-// productOf says where in sums.xx the product of two channels is.
+// productOf has the index in sums.xx of the product of two channels.
 var productOf = [4][4]int{{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}}
 
-// sumsOf are those of a single texel.
+// sumsOf returns the sums of a single texel.
 func sumsOf(r, g, b, a int32) sums {
 	return sums{
 		x:  [4]int32{r, g, b, a},
@@ -71,14 +71,14 @@ type line struct {
 	low, span float32 // along axis from 0
 }
 
-// direction is that of the greatest variance.
+// direction is a direction of greatest variance.
 type direction struct {
 	axis     [4]float32
-	residual float32    // squared distances of all texels from the line through their mean
-	_        [3]float32 // 32 bytes together, as lanes_amd64.s has it
+	residual float32    // sum of the squared distances of all texels from the line through their mean
+	_        [3]float32 // pads to 32 bytes, the layout in lanes_amd64.s
 }
 
-// direction finds that of the greatest variance in the channels of use, by power iteration.
+// direction finds the direction of greatest variance in the channels of use, by power iteration.
 func (s *sums) direction(use *[4]bool) direction {
 	var axis [4]float32
 	var m [4][4]float32
@@ -107,7 +107,7 @@ func (s *sums) direction(use *[4]bool) direction {
 		}
 	}
 	v := m[most]
-	scale := 1 / trace // so that no length grows beyond 1, and none below what the greatest of four eigenvalues keeps of it
+	scale := 1 / trace // lengths stay at most 1, and shrink at most by the greatest eigenvalue's share of the trace
 	for i := range v {
 		v[i] *= scale
 	}
@@ -145,7 +145,7 @@ func unit(v [4]float32) [4]float32 {
 	return [4]float32{v[0] * l, v[1] * l, v[2] * l, v[3] * l}
 }
 
-// layOut finds lines in the directions of each partition.
+// layOut computes the lines of all partitions from their directions.
 func (e *encoder) layOut(l *layout, d []direction) {
 	l.residual, l.scaled, l.power, l.near = 0, 0, [2]float32{}, true
 	if l.planes == 2 {
@@ -166,7 +166,7 @@ func (e *encoder) layOut(l *layout, d []direction) {
 	}
 }
 
-// project places the texels on the lines of a plane.
+// project projects the texels on the lines of a plane.
 func (e *encoder) project(l *layout, plane int) {
 	var low, high [4]float32
 	for p := range low {
@@ -204,7 +204,7 @@ func (e *encoder) project(l *layout, plane int) {
 	}
 }
 
-// judge says how well a partition's ends would do as base and offset, or base and scale.
+// judge estimates how well a partition's ends fit the modes with base and offset, and with base and scale.
 func (l *layout) judge(p int) {
 	s := &l.sums[p]
 	ln := &l.lines[0][p]

@@ -1,17 +1,17 @@
 package astc
 
-// mode is what the lowest eleven bits of a block say.
+// mode is the content of the lowest eleven bits of a block.
 type mode struct {
 	width, height int   // of the grid of weights
 	weights       uint8 // range of a weight, an index of ranges
-	planes        int   // weights for each place of the grid: 1 or 2
+	planes        int   // weights at each place of the grid: 1 or 2
 }
 
-// count is the weights of all planes.
+// count returns the number of weights in all planes.
 func (m mode) count() int { return m.width * m.height * m.planes }
 
-// parseMode reads the eleven bits, after the table of section "Block mode". It is false for void extents, what is reserved, and
-// modes with too many weights, or too many or few bits for them.
+// parseMode reads the eleven bits, by the table of section "Block mode". It returns false for void extents, reserved modes,
+// and modes with too many weights, or with too many or too few bits for them.
 func parseMode(b uint32) (mode, bool) {
 	field := func(at, n int) int { return int(b>>at) & (1<<n - 1) }
 	m := mode{planes: 1 + field(10, 1)}
@@ -29,7 +29,7 @@ func parseMode(b uint32) (mode, bool) {
 			m.width, m.height = y+2, x+8
 		case 3:
 			if x >= 2 {
-				m.width, m.height = x, y+2 // its upper bit, 2, is the constant to be added
+				m.width, m.height = x, y+2 // the upper bit of the field, worth 2, is the constant to be added
 			} else {
 				m.width, m.height = y+2, x+6
 			}

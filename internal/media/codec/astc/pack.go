@@ -2,7 +2,7 @@ package astc
 
 import "encoding/binary"
 
-// pack writes a trial's bits.
+// pack encodes a trial as a block.
 func (t *trial) pack() [BlockSize]byte {
 	l := t.layout
 	places := t.shape.width * t.shape.height
@@ -39,7 +39,8 @@ func (t *trial) pack() [BlockSize]byte {
 	return w.bytes()
 }
 
-// putModes writes the endpoint modes of several partitions, what does not fit the fixed place below top. It gives the number of those bits.
+// putModes writes the endpoint modes of several partitions. Bits that do not fit the fixed field go below top; putModes
+// returns their number.
 func (t *trial) putModes(w *word, top int) int {
 	n := t.layout.partitions
 	if t.way.extra == 0 {
@@ -59,7 +60,7 @@ func (t *trial) putModes(w *word, top int) int {
 	return t.way.extra
 }
 
-// voidExtent is a block of one colour, which extends nowhere.
+// voidExtent returns a block of one colour, without an extent.
 func voidExtent(c [4]byte) [BlockSize]byte {
 	w := word{low: 0xFFFFFFFFFFFFFDFC}
 	for i, v := range c {

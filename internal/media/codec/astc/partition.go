@@ -1,6 +1,6 @@
 package astc
 
-// partitionOf fills out with the partition of each texel, rows top down, of a block of some width, for 2 to 4 partitions
+// partitionOf fills out with the partition of each texel of a block of the given width, rows top down, for 2 to 4 partitions
 // ("Partition Pattern Generation").
 func partitionOf(out []uint8, seed, count, width int) {
 	small := len(out) < 31

@@ -16,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// astcenc runs Arm's encoder, which is the independent judge of both directions.
+// astcenc runs Arm's encoder, the independent reference for encoding and decoding.
 func astcenc(t testing.TB, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("astcenc")
@@ -28,7 +28,7 @@ func astcenc(t testing.TB, args ...string) {
 	}
 }
 
-// peerDecode is what astcenc makes of an image.
+// peerDecode returns astcenc's decoding of an image.
 func peerDecode(t testing.TB, m Image, srgb bool) []byte {
 	t.Helper()
 	folder := t.TempDir()
@@ -62,7 +62,7 @@ func readPNG(t testing.TB, path string) *image.NRGBA {
 	return n
 }
 
-// Blocks of random bits, at all footprints: those that are not valid must be errors to both.
+// Blocks of random bits, at all footprints: both decoders must agree on which are invalid.
 func TestDecodeAsPeer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, f := range Footprints() {
@@ -135,7 +135,7 @@ func compare(t *testing.T, m Image, got, want []byte) {
 	}
 }
 
-// What is encoded is the same to astcenc, at all footprints and in all styles, so that its PSNR is too.
+// astcenc decodes encoded blocks to the same pixels, at all footprints and in all styles, so its PSNR is the same, too.
 func TestEncodeAsPeer(t *testing.T) {
 	for _, f := range Footprints() {
 		for _, style := range styles {

@@ -2,36 +2,36 @@ package astc
 
 import "sync"
 
-// plan is what encoding blocks of one footprint needs besides decoding them.
+// plan has the tables of one footprint for the encoder.
 type plan struct {
 	*table
 	across, down [12][12]float32 // cosines
 	shapes       []shape
-	patterns     [4]patterns     // by their number of partitions
+	patterns     [4]patterns     // by number of partitions
 	sample       []int           // texels, at most 64
 	columns      [12][12]float32 // across, by column and wave
 	shares       []float32       // of each shape
 	sizes        [][2]uint8      // of their grids
 }
 
-// maxShapes are those of grids from 2x2 to 12x12.
+// maxShapes is the number of grid sizes from 2x2 to 12x12.
 const maxShapes = 11 * 11
 
-// shape is a grid seen from its places, with the modes that have it.
+// shape is a grid by its places, with the modes that use it.
 type shape struct {
 	*grid
-	whole bool  // a place is a texel
-	first []int // for each place, where its texels begin in reach; one more ends the last
+	whole bool  // each place is one texel
+	first []int // for each place, the index of its first texel in reach; one more marks the end
 	reach []reach
 	modes [2][]choice // for one plane, and for two
-	share float32     // of places' squared errors that texels have in the end, on average
+	share float32     // mean ratio of a texel's squared error to that of its places
 
 	dense     *matrices
 	infill16  []uint8 // for infillLanes
 	registers int
 }
 
-// reach says that a place of a grid makes up so much of a texel's weight.
+// reach is a texel that a place of a grid affects, and the place's part of the texel's weight.
 type reach struct {
 	texel int
 	part  float32
@@ -108,12 +108,12 @@ func newShape(t *table, width, height int) shape {
 	return s
 }
 
-// patterns are partitionings in two or three, without those that are alike.
+// patterns are the distinct patterns of two or three partitions.
 type patterns struct {
 	count int
 	seeds []int
-	flat  []int       // of those in three, the ones that have no sample in partition 2
-	masks [][2]uint64 // for fours of seeds; bit i is set in the one if sample i is in partition 1, in the other for partition 2
+	flat  []int       // of the patterns of three, those without a sample in partition 2
+	masks [][2]uint64 // by pattern: bit i of the first mask is set if sample i is in partition 1, of the second for partition 2
 }
 
 // parts fills out with the partition of each texel of a pattern.
@@ -128,8 +128,8 @@ func (list *patterns) parts(out []uint8, at, count, width int) {
 	}
 }
 
-// newPatterns lists each partitioning once: many seeds give the same, or the same with partitions exchanged, or one that leaves
-// a partition empty.
+// newPatterns lists each distinct pattern once. It skips seeds that repeat a pattern, repeat it with partitions exchanged,
+// or leave a partition empty.
 func (p *plan) newPatterns(count int) (list patterns) {
 	list.count = count
 	seen := map[[5]uint64]bool{}
@@ -137,7 +137,7 @@ func (p *plan) newPatterns(count int) (list patterns) {
 	for seed := range 1024 {
 		partitionOf(part[:p.texels], seed, count, p.Width)
 		var key [5]uint64
-		names, named := [4]uint8{9, 9, 9, 9}, uint8(0) // by first appearance
+		names, named := [4]uint8{9, 9, 9, 9}, uint8(0) // numbered in order of first appearance
 		for i, q := range part[:p.texels] {
 			if names[q] == 9 {
 				names[q] = named
@@ -165,15 +165,15 @@ func (p *plan) newPatterns(count int) (list patterns) {
 	return list
 }
 
-// levels are ways from what is wanted of an endpoint's value to what a range has.
+// levels map wanted endpoint values to the values of a range.
 type levels struct {
-	below, above, near [256]uint8   // the value at most, at least, nearest
-	baseLow, baseHigh  [128]uint8   // the value whose upper seven bits are at most, at least so much
-	offset             [2][64]uint8 // the value with this upper bit, and the offset nearest to the index less 32
-	code               [256]uint8   // how a value is stored
+	below, above, near [256]uint8   // the nearest value at most, at least, and anywhere
+	baseLow, baseHigh  [128]uint8   // the nearest value whose upper seven bits are at most, at least the index
+	offset             [2][64]uint8 // by upper bit of the value: the value whose offset is nearest to the index less 32
+	code               [256]uint8   // the stored form of a value
 }
 
-// levelsOf are for each range of colours.
+// levelsOf has the levels of each range of colours.
 var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
 	t := new([len(ranges)]levels)
 	for r := minColor; r < len(ranges); r++ {
@@ -212,7 +212,7 @@ var levelsOf = sync.OnceValue(func() *[len(ranges)]levels {
 	return t
 })
 
-// weightLevels are, for each range of weights, the value nearest to 0..64 and how it is stored.
+// weightLevels has, for each range of weights, the value nearest to each of 0..64 and its stored form.
 var weightLevels = sync.OnceValue(func() *[weightRanges]struct{ near, code [65]uint8 } {
 	t := new([weightRanges]struct{ near, code [65]uint8 })
 	for r := range t {
@@ -232,7 +232,7 @@ var weightLevels = sync.OnceValue(func() *[weightRanges]struct{ near, code [65]u
 	return t
 })
 
-// stepSquares say how far 0..128 are from the nearest value in each range of weights, squared, where 128 is 1.
+// stepSquares has the squared distance of 0..128 from the nearest value of each range of weights, in units where 128 is 1.
 var stepSquares = sync.OnceValue(func() *[256][16]float32 {
 	t := new([256][16]float32)
 	for i := range 129 {
@@ -247,7 +247,7 @@ var stepSquares = sync.OnceValue(func() *[256][16]float32 {
 	return t
 })
 
-// colorNoise is the squared error that the steps of those ranges add to a value, a twelfth of their square.
+// colorNoise has the squared error that the steps of colour ranges add to a value: a twelfth of a step's square.
 var colorNoise = sync.OnceValue(func() *[19][112]float32 {
 	t := new([19][112]float32)
 	for count := range t {
@@ -261,7 +261,7 @@ var colorNoise = sync.OnceValue(func() *[19][112]float32 {
 	return t
 })
 
-// colorRanges is colorRange in a table, by count of values and bits.
+// colorRanges is a table of colorRange, by count of values and number of bits.
 var colorRanges = sync.OnceValue(func() *[19][112]uint8 {
 	t := new([19][112]uint8)
 	for count := range t {

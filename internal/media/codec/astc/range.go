@@ -1,14 +1,14 @@
 package astc
 
-// A range is the values that an integer of a sequence can have: 0 to levels-1, which is 2, 3 or 5 times a power of two.
+// valueRange is the values that an integer of a sequence can have: 0 to levels-1. levels is 2, 3 or 5 times a power of two.
 type valueRange struct {
 	levels int
-	trits  uint8 // 1 if the upper part of a value is one of three
-	quints uint8 // 1 if it is one of five
+	trits  uint8 // 1 if the upper part of a value is a trit
+	quints uint8 // 1 if the upper part is a quint
 	bits   uint8 // of the lower part
 }
 
-// ranges are all there are. The first 12 serve weights, those from minColor on colours.
+// ranges lists all ranges. The first 12 are for weights, those from minColor on for colours.
 var ranges = [21]valueRange{
 	{2, 0, 0, 1}, {3, 1, 0, 0}, {4, 0, 0, 2}, {5, 0, 1, 0}, {6, 1, 0, 1}, {8, 0, 0, 3}, {10, 0, 1, 1},
 	{12, 1, 0, 2}, {16, 0, 0, 4}, {20, 0, 1, 2}, {24, 1, 0, 3}, {32, 0, 0, 5}, {40, 0, 1, 3}, {48, 1, 0, 4},
@@ -20,8 +20,8 @@ const (
 	minColor     = 4
 )
 
-// scramble are the constants of "Endpoint Unquantization" and "Weight Unquantization": the factor C, and the layout of B, whose letters
-// are the bits of the lower part, a the lowest.
+// scramble has the constants of "Endpoint Unquantization" and "Weight Unquantization": the factor C, and the layout of B.
+// The letters of the layout are the bits of the lower part, a the lowest.
 type scramble struct {
 	factor int
 	layout string
@@ -36,8 +36,8 @@ var weightScramble = map[int]scramble{
 	6: {50, "0000000"}, 10: {28, "0000000"}, 12: {23, "b000b0b"}, 20: {13, "b0000b0"}, 24: {11, "cb000cb"},
 }
 
-// unscramble gives what a value of a range with trits or quints stands for. Colours have 9 bits on the way and 8 in the end, weights 7 and
-// 6.
+// unscramble returns the colour or weight of a value in a range with trits or quints. Colours have 9 bits in between and 8
+// in the result, weights 7 and 6.
 func (s scramble) unscramble(value int, bits uint8) int {
 	low, high := value&(1<<bits-1), value>>bits
 	b := 0
@@ -54,7 +54,7 @@ func (s scramble) unscramble(value int, bits uint8) int {
 	return all&(1<<(len(s.layout)-2)) | ((high*s.factor+b)^all)>>2
 }
 
-// replicate widens a value of some bits to width bits, by repeating it from the top.
+// replicate widens a value to width bits by repeating its bits from the top.
 func replicate(value int, bits uint8, width int) int {
 	v := 0
 	for at := width - int(bits); at > -int(bits); at -= int(bits) {
@@ -67,7 +67,7 @@ func replicate(value int, bits uint8, width int) int {
 	return v
 }
 
-// colorValues are what the values of each range stand for as parts of colours, 0..255.
+// colorValues has the colour components, 0..255, of the values of each range.
 var colorValues = func() (t [len(ranges)][256]uint8) {
 	for r := minColor; r < len(ranges); r++ {
 		for v := range ranges[r].levels {
@@ -81,7 +81,7 @@ var colorValues = func() (t [len(ranges)][256]uint8) {
 	return t
 }()
 
-// weightValues are what the values of each range stand for as weights, 0..64.
+// weightValues has the weights, 0..64, of the values of each range.
 var weightValues = func() (t [weightRanges][32]uint8) {
 	for r := range t {
 		for v := range ranges[r].levels {

@@ -5,10 +5,10 @@ import "math/bits"
 // word is a block, or a part of one, as a number of 128 bits.
 type word struct{ low, high uint64 }
 
-// field is n bits, at most 32, from bit at on. Bits above 127 are zero.
+// field returns n bits, at most 32, from bit at on. Bits above 127 are zero.
 func (w word) field(at, n int) uint32 { return uint32(w.shift(at).low & (1<<n - 1)) }
 
-// shift moves all bits down by n.
+// shift returns w shifted down by n bits.
 func (w word) shift(n int) word {
 	if n >= 64 {
 		return word{w.high >> (n - 64), 0}
@@ -16,7 +16,7 @@ func (w word) shift(n int) word {
 	return word{w.low>>n | w.high<<(64-n), w.high >> n}
 }
 
-// keep is the lowest n bits.
+// keep returns the lowest n bits.
 func (w word) keep(n int) word {
 	if n >= 64 {
 		return word{w.low, w.high & (1<<(n-64) - 1)}
@@ -24,7 +24,7 @@ func (w word) keep(n int) word {
 	return word{w.low & (1<<n - 1), 0}
 }
 
-// put sets n bits, which were zero, from bit at on.
+// put sets n bits from bit at on. They must be zero before.
 func (w *word) put(at, n int, value uint32) {
 	v := uint64(value) & (1<<n - 1)
 	if at >= 64 {
@@ -35,17 +35,17 @@ func (w *word) put(at, n int, value uint32) {
 	w.high |= v >> (64 - at)
 }
 
-// reverse turns the order of all bits around: weights are kept so.
+// reverse returns w with its bits in reverse order, which is the order of weights.
 func (w word) reverse() word { return word{bits.Reverse64(w.high), bits.Reverse64(w.low)} }
 
-// sequenceSize is the bits that count integers take ("Data Size Determination").
+// sequenceSize returns the size of count integers in bits ("Data Size Determination").
 func sequenceSize(count int, r uint8) int {
 	v := &ranges[r]
 	return (8*count*int(v.trits)+4)/5 + (7*count*int(v.quints)+2)/3 + count*int(v.bits)
 }
 
-// tritPieces are the bits of the packed trits that follow each of five lower parts, quintPieces those of three ("Integer Sequence
-// Encoding").
+// tritPieces are the numbers of bits of packed trits that follow each of five lower parts; quintPieces the same for quints
+// and three lower parts ("Integer Sequence Encoding").
 var (
 	tritPieces  = [5]int{2, 2, 1, 2, 1}
 	quintPieces = [3]int{3, 2, 2}
@@ -95,8 +95,8 @@ func getSequence(out []uint8, w word, r uint8) {
 	}
 }
 
-// putSequence is the reverse of getSequence. What lies beyond the last integer is cut off, which is safe: packings are chosen so
-// that the upper bits of zeros are zero.
+// putSequence is the reverse of getSequence. It cuts off the bits after the last integer. No information is lost: packings
+// are chosen so that the upper bits of zeros are zero.
 func putSequence(in []uint8, r uint8) word {
 	var w word
 	n := int(ranges[r].bits)
@@ -138,7 +138,7 @@ func putSequence(in []uint8, r uint8) word {
 	return w.keep(sequenceSize(len(in), r))
 }
 
-// tritsOf are the five trits in each packing of 8 bits.
+// tritsOf has the five trits of each packing of 8 bits.
 var tritsOf = func() (t [256][5]uint8) {
 	for packed := range t {
 		field := func(at, n int) int { return packed >> at & (1<<n - 1) }
@@ -164,7 +164,7 @@ var tritsOf = func() (t [256][5]uint8) {
 	return t
 }()
 
-// quintsOf are the three quints in each packing of 7 bits.
+// quintsOf has the three quints of each packing of 7 bits.
 var quintsOf = func() (t [128][3]uint8) {
 	for packed := range t {
 		field := func(at, n int) int { return packed >> at & (1<<n - 1) }
@@ -190,7 +190,7 @@ var quintsOf = func() (t [128][3]uint8) {
 	return t
 }()
 
-// packedTrits and packedQuints are the least packings of each group, by its digits, the first one lowest.
+// packedTrits and packedQuints have the least packing of each group, by its digits, the first one lowest.
 var packedTrits = func() (t [243]uint8) {
 	for packed := 255; packed >= 0; packed-- {
 		v := tritsOf[packed]

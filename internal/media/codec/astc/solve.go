@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// matrices of a shape have a row for each texel, with a column for each place of the grid; places are filled up to eights with zeros.
+// matrices of a shape have a row for each texel and a column for each place of the grid; rows are padded with zeros to a
+// multiple of eight.
 type matrices struct {
 	once   sync.Once
 	width  int       // of a row
-	solve  []float32 // of a texel's value, how much places have so that, spread again, they come nearest to all texels
-	spread []float32 // of a place's weight, how much a texel has
-	square []float32 // the squares of these
+	solve  []float32 // a texel's factor in each place of the least-squares solution
+	spread []float32 // the factor of a place's weight in a texel
+	square []float32 // the squares of spread
 }
 
-// matrices of a shape are made when it is first tried.
+// matrices returns the matrices of a shape, which are computed on first use.
 func (s *shape) matrices() *matrices {
 	s.dense.once.Do(func() { s.dense.fill(s) })
 	return s.dense
 }
 
-// fill finds solve as (S'S)^-1 S', where S is spread, by Cholesky's decomposition. Places that share a texel are at most a row and one
-// apart.
+// fill computes solve as (S'S)^-1 S', where S is spread, by Cholesky decomposition. Places that share a texel are at most a
+// row and one apart.
 func (m *matrices) fill(s *shape) {
 	count, texels, band := len(s.first)-1, len(s.spread), s.width+1
 	m.width = (count + 7) / 8 * 8
@@ -68,7 +69,7 @@ func (m *matrices) fill(s *shape) {
 	}
 }
 
-// relax finds values of the grid's places that, spread over the texels, come nearest to ideal.
+// relax finds the values of the grid's places that come nearest to ideal when they are spread over the texels.
 func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, lanes bool) {
 	if s.whole {
 		copy(g[:], ideal[:len(s.spread)])
@@ -86,8 +87,8 @@ func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, lanes b
 	}
 }
 
-// pulls gives, for each place, how much its texels pull at it, and how stiff they hold it: the sums of rest and of hold, as spread and
-// the squares of spread have it. hold is by partition.
+// pulls computes for each place the force and the stiffness of its texels: the sums of rest weighted by spread, and of hold
+// weighted by the squares of spread. hold is by partition.
 func (s *shape) pulls(pull, stiff *[maxWeights]float32, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, lanes bool) {
 	if lanes {
 		m := s.matrices()

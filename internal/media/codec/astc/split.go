@@ -2,10 +2,10 @@ package astc
 
 import "math/bits"
 
-// split finds patterns of some partitions whose lines are near the texels: it clusters the colours, takes the patterns that
-// resemble the clusters most, and then those with the least distances from their lines. It appends their places in e.similar
-// to out, as many as it has room for, the best first. The sums and directions of partitions are in e.parts and e.directions, count of each
-// for each similar pattern.
+// split finds the patterns of count partitions whose lines are near the texels. It clusters the colours, takes the patterns
+// most similar to the clusters, and of these the ones with the least distances from their lines. It appends their indices in
+// e.similar to out, up to its capacity, best first. e.parts and e.directions then have the sums and directions of
+// partitions, count for each similar pattern.
 func (e *encoder) split(out []int, count int) []int {
 	list := &e.patterns[count]
 	similar := e.similar[:min(e.effort.patterns, len(list.seeds))]
@@ -34,7 +34,7 @@ func (e *encoder) split(out []int, count int) []int {
 	return out
 }
 
-// part finds the sums of the partitions of a pattern.
+// part computes the sums of the partitions of a pattern.
 func (e *encoder) part(s []sums, list *patterns, at int) {
 	clear(s)
 	if e.texels > len(e.sample) {
@@ -62,8 +62,8 @@ func (e *encoder) part(s []sums, list *patterns, at int) {
 	}
 }
 
-// cluster parts the colours by k-means, from the two ends of the block's line on and the colour farthest from both. It gives the samples of
-// the second and the third part.
+// cluster clusters the colours by k-means. It starts with the two ends of the block's line and the colour farthest from
+// both. It returns the samples of the second and the third cluster.
 func (e *encoder) cluster(count int) (masks [2]uint64) {
 	centers := e.centers(count)
 	if e.lanes && e.texels <= 64 {
@@ -104,7 +104,7 @@ func (e *encoder) cluster(count int) (masks [2]uint64) {
 	return masks
 }
 
-// centers are the colours that clusters begin with.
+// centers returns the first centers of the clusters.
 func (e *encoder) centers(count int) (centers [3][4]float32) {
 	ideal := &e.layouts[0].ideal[0]
 	low, high := 0, 0
@@ -128,13 +128,14 @@ func (e *encoder) centers(count int) (centers [3][4]float32) {
 	return centers
 }
 
-// distance of two colours, squared.
+// distance returns the squared distance of two colours.
 func distance(a, b *[4]float32) float32 {
 	d := [4]float32{a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]}
 	return float32(d[0]*d[0]) + float32(d[1]*d[1]) + float32(d[2]*d[2]) + float32(d[3]*d[3])
 }
 
-// resemble fills out with the patterns of a list in which the fewest samples are not of the cluster that most of their partition are of.
+// resemble fills out with the patterns that have the fewest wrong samples: samples outside of the main cluster of their
+// partition.
 func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
 	if e.lanes {
 		e.resembleLanes(out, list, &clusters)
@@ -150,7 +151,7 @@ func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
 		limit++
 		inside += count[limit]
 	}
-	k, last := 0, len(out)-(inside-count[limit]) // of those at the limit, so many still find a place
+	k, last := 0, len(out)-(inside-count[limit]) // how many of the patterns at the limit still fit
 	for i, d := range e.wrong[:len(list.seeds)] {
 		switch {
 		case int(d) < limit:
@@ -164,7 +165,7 @@ func (e *encoder) resemble(out []int, list *patterns, clusters [2]uint64) {
 	}
 }
 
-// wrongOf counts the samples that are not of the cluster that most of their partition in a pattern are of.
+// wrongOf counts the samples outside of the main cluster of their partition in a pattern.
 func wrongOf(pattern, clusters *[2]uint64, n int) uint8 {
 	m1, m2, a1, a2 := pattern[0], pattern[1], clusters[0], clusters[1]
 	if m2 == 0 {

@@ -1,15 +1,16 @@
 package astc
 
-// way is a choice of endpoint modes that take the same number of values.
+// way is a choice of endpoint modes with the same number of values.
 type way struct {
 	values int  // of all partitions
-	extra  int  // bits that it takes to say that partitions have modes of their own
+	extra  int  // bits needed for separate modes of partitions
 	scaled bool // the darker end is a fraction of the other
-	grey   bool // red, green and blue are taken as the same
+	grey   bool // red, green and blue are stored as one value
 	modes  [4][]int
 }
 
-// direct are the modes that can say all there is in texels: alpha or not, grey or not. Each is of another class, the second lowest in both.
+// Endpoint modes by the colours that they can store. grey, greyAlpha, rgb and rgba have no further restriction, and are of
+// the classes 0 to 3.
 var (
 	grey      = []int{lumDirect}
 	greyAlpha = []int{lumAlphaDirect}
@@ -47,7 +48,8 @@ func waysFor(opaque, grey bool) []way {
 	return rgbaWays
 }
 
-// waysOf finds the ways of a layout: those of its block, with one mode for all partitions, and one with what suits each partition.
+// waysOf finds the ways of a layout: those of its block, with one mode for all partitions, and one with a mode for each
+// partition.
 func (e *encoder) waysOf(l *layout) {
 	l.ways = l.room[:0]
 	for _, w := range e.ways {
@@ -73,7 +75,7 @@ func (e *encoder) waysOf(l *layout) {
 	w := way{extra: 3*l.partitions - 4}
 	for p := range l.partitions {
 		w.modes[p] = [...][]int{grey, greyAlpha, rgb, rgba}[class[p]]
-		if class[p] < high-1 { // classes must be neighbours
+		if class[p] < high-1 { // the classes of a block differ by at most one
 			switch class[p] = high - 1; {
 			case high == 2:
 				w.modes[p] = scale
@@ -92,7 +94,7 @@ func (e *encoder) waysOf(l *layout) {
 
 func (s *sums) opaque() bool { return s.x[3] == 255*s.n }
 
-// class is the least class of endpoint modes that can say all there is in the texels.
+// class returns the lowest class of endpoint modes that can store the texels without restrictions.
 func (s *sums) class() int {
 	c := 3
 	if s.opaque() {
@@ -104,7 +106,7 @@ func (s *sums) class() int {
 	return c
 }
 
-// chroma is the squared distance of the colours from grey.
+// chroma returns the sum of the squared distances of the colours from grey.
 func (s *sums) chroma() float32 {
 	xx := &s.xx
 	return float32(xx[0]+xx[4]+xx[7]-xx[1]-xx[2]-xx[5]) * 2 / 3

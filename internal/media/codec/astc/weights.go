@@ -2,10 +2,10 @@ package astc
 
 import "math"
 
-// plane is weights of a grid's places, 0..64.
+// plane has the weights of a grid's places, 0..64.
 type plane [maxWeights]uint8
 
-// quantize stretches values of places over all of 0..64, and takes the nearest that the range of weights has.
+// quantize stretches the values of the places to the full range 0..64, and takes the nearest weights of the range r.
 func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	count := len(s.first) - 1
 	low, high := g[0], g[0]
@@ -17,7 +17,7 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 			high = v
 		}
 	}
-	low, high = max(low, 0), min(high, 1) // beyond is overshoot at an edge, which is better cut off than shrunk
+	low, high = max(low, 0), min(high, 1) // values beyond 0..1 are overshoot at an edge: clipping is better than shrinking the rest
 	scale := float32(0)
 	if high > low {
 		scale = 64 / (high - low)
@@ -28,7 +28,7 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	}
 }
 
-// nearest of 0..64 to v.
+// nearest returns the number of 0..64 nearest to v.
 func nearest(v float32) int {
 	switch {
 	case v <= 0:
@@ -39,7 +39,7 @@ func nearest(v float32) int {
 	return int(v + 0.5)
 }
 
-// infill gives the weights of the texels.
+// infill computes the weights of the texels.
 func (s *shape) infill(out *[maxTexels]int16, w *plane, lanes bool) {
 	if lanes {
 		infillLanes(&w[0], &s.infill16[0], (len(s.spread)+15)/16, s.registers, &out[0])
@@ -56,9 +56,9 @@ func (s *shape) infill(out *[maxTexels]int16, w *plane, lanes bool) {
 	}
 }
 
-// settle moves each weight to where it is best with its neighbours as they are, and says whether any moved. rest is, for
-// each texel, its distance along its line from where its weight puts it, times the line's length; hold is for each partition
-// the square of that length. Lengths are of one 64th, as weights are.
+// settle moves each weight to its best value for the current neighbours, and reports whether any changed. rest has, for each
+// texel, the distance along its line from the position of its weight, times the line's length; hold has the squared length
+// for each partition. Lengths are in 64ths, as weights are.
 func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8, lanes bool) bool {
 	near := &weightLevels()[r].near
 	var pull, stiff [maxWeights]float32
@@ -87,7 +87,7 @@ func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint
 	return moved
 }
 
-// waves are the cosines of the discrete cosine transform of n values, the lowest first.
+// waves returns the cosines of the discrete cosine transform of n values, the lowest frequency first.
 func waves(n int) (t [12][12]float32) {
 	for k := range n {
 		for i := range n {
@@ -96,14 +96,14 @@ func waves(n int) (t [12][12]float32) {
 				scale = math.Sqrt(1 / float64(n))
 			}
 			wave := scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/float64(n))
-			t[k][i] = float32(math.Round(wave*(1<<20)) / (1 << 20)) // machines differ in a cosine's last bits
+			t[k][i] = float32(math.Round(wave*(1<<20)) / (1 << 20)) // machines differ in the last bits of a cosine
 		}
 	}
 	return t
 }
 
-// roughness estimates, for grids of any width and height, the squared error of spreading their weights over the texels: what a cosine
-// transform has beyond as many waves.
+// roughness estimates, for grids of any width and height, the squared error of spreading their weights over the texels. It
+// is the energy of the cosine transform beyond the same number of waves.
 func (e *encoder) roughness(out *[13][13]float32, l *layout) {
 	w, h := e.Width, e.Height
 	for plane := range l.planes {
@@ -119,7 +119,7 @@ func (e *encoder) roughness(out *[13][13]float32, l *layout) {
 		}
 		var squares [12][12]float32
 		e.transform(&squares, ideal)
-		var inside [13]float32 // of all waves so far across, by waves down
+		var inside [13]float32 // of all waves across up to here, by waves down
 		for k := range w {
 			sum := float32(0)
 			for j := range h {
@@ -131,7 +131,7 @@ func (e *encoder) roughness(out *[13][13]float32, l *layout) {
 	}
 }
 
-// transform gives the squares of a cosine transform, by waves down and across.
+// transform computes the squares of a cosine transform, by waves down and across.
 func (e *encoder) transform(squares *[12][12]float32, ideal []float32) {
 	w, h := e.Width, e.Height
 	var rows [12][12]float32 // by wave and row
@@ -158,5 +158,6 @@ func (e *encoder) transform(squares *[12][12]float32, ideal []float32) {
 	}
 }
 
-// gridLoss is how much more a grid's straight lines miss than as many waves do; 1.2 to 1.5 gave the best blocks.
+// gridLoss is the ratio of a grid's error, with its straight lines, to that of the same number of waves; 1.2 to 1.5 gave the
+// best blocks.
 const gridLoss = 1.3

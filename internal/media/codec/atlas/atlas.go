@@ -1,9 +1,9 @@
-// Package atlas is the frame table of an atlas: which image is where on which page. It
-// reads and writes *.atlas, the form for games, and writes the same as JSON for people, as the text of
-// libGDX and Spine, and as the JSON that texture packers have in common. docs/formats/atlas.md is the specification.
+// Package atlas has the frame table of an atlas: the page and place of each image. It reads and writes *.atlas, the form for
+// games. It also writes the table as JSON for developers, as the text of libGDX and Spine, and as the JSON that texture
+// packers share. docs/formats/atlas.md is the specification.
 //
-// Its rules: frames are sorted by name, so that a reader can search them by halves; a table has
-// exactly one encoding; what [Read] returns obeys all that [Table.Check] asks for, whatever the bytes.
+// Frames are sorted by name, so readers can use binary search. A table has exactly one encoding. A result of [Read]
+// satisfies [Table.Check] for any input.
 package atlas
 
 import (
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Type is the product type of a frame table, and Extension that of its file.
+// Type is the product type of a frame table; Extension is its file name extension.
 const (
 	Type          = "atlas"
 	Extension     = ".atlas"
@@ -30,37 +30,37 @@ const (
 	MaxScale  = 1_000_000      // thousandths
 )
 
-// Table says where on which page each image is.
+// Table has the page and place of each image.
 type Table struct {
-	Scale      int // of the images against the sources of density 1, in thousandths; 0 is 1000
+	Scale      int // of the images relative to sources of density 1, in thousandths; 0 is 1000
 	Pages      []Page
 	Frames     []Frame     // sorted bytewise by name
 	Animations []Animation // sorted bytewise by name
 }
 
-// Page is a texture that holds many images.
+// Page is a texture with many images.
 type Page struct {
-	File   string `json:"file"`   // relative to the table's own file
+	File   string `json:"file"`   // relative to the table's file
 	SubID  uint32 `json:"sub_id"` // of the product, which belongs to the same asset as the table
 	Width  int    `json:"width"`  // in pixels
 	Height int    `json:"height"`
 }
 
-// Turn tells how an image lies on its page. One that is turned takes H x W pixels there.
+// Turn is the orientation of an image on its page. A turned image takes H x W pixels there.
 type Turn uint8
 
 const (
 	Upright Turn = iota
 	Right        // by 90 degrees clockwise, as in the JSON of texture packers
-	Left         // by 90 degrees counter-clockwise, as libGDX and Spine have it
+	Left         // by 90 degrees counter-clockwise, as in libGDX and Spine
 )
 
 var turns = [...]string{Upright: "none", Right: "right", Left: "left"}
 
-// MarshalText writes the direction as a word.
+// MarshalText returns the direction as a word.
 func (t Turn) MarshalText() ([]byte, error) { return []byte(turns[t]), nil }
 
-// UnmarshalText reads such a word.
+// UnmarshalText reads a word of MarshalText.
 func (t *Turn) UnmarshalText(text []byte) error {
 	i := slices.Index(turns[:], string(text))
 	if i < 0 {
@@ -80,34 +80,33 @@ type Frame struct {
 	W    int `json:"w"` // of the same, upright
 	H    int `json:"h"`
 
-	// The image was SourceW x SourceH before its transparent edges were taken
-	// off, and what is left of it began at OffsetX, OffsetY.
+	// The image was SourceW x SourceH before its transparent edges were removed. The rest began at OffsetX, OffsetY.
 	OffsetX int `json:"offset_x"`
 	OffsetY int `json:"offset_y"`
 	SourceW int `json:"source_w"`
 	SourceH int `json:"source_h"`
 
 	Turn   Turn   `json:"turn,omitempty"`
-	Number int    `json:"number,omitempty"` // one more than the number at the end of its name; 0: there is none
-	Patch  *Patch `json:"patch,omitempty"`  // nil: it is no nine-patch
+	Number int    `json:"number,omitempty"` // the number at the end of its name plus one; 0: none
+	Patch  *Patch `json:"patch,omitempty"`  // nil: not a nine-patch
 }
 
-// Patch is what makes an image a nine-patch. Sides are counted in pixels from the image's edges inwards.
+// Patch makes an image a nine-patch. Sides are in pixels from the image's edges inwards.
 type Patch struct {
-	Split Sides  `json:"split"`         // the corners; what is between them is stretched
-	Pad   *Sides `json:"pad,omitempty"` // where content may lie; nil: as far as the split
+	Split Sides  `json:"split"`         // the corners; the area between them is stretched
+	Pad   *Sides `json:"pad,omitempty"` // the area for content; nil: as far as the split
 }
 
-// Sides are lengths at the left, the right, the top and the bottom. In Pad both of a pair are -1 if nothing is said of them.
+// Sides are lengths at the left, right, top and bottom. In Pad, both sides of a pair are -1 if they are unspecified.
 type Sides [4]int
 
-// Animation is images that are numbered in sequence: run_00, run_01, run_02.
+// Animation is a sequence of numbered images: run_00, run_01, run_02.
 type Animation struct {
 	Name   string
 	Frames []int // indices in Table.Frames, by their numbers
 }
 
-// Find returns the frame of that name.
+// Find returns the frame with a name.
 func (t *Table) Find(name string) (Frame, bool) {
 	i, ok := slices.BinarySearchFunc(t.Frames, name, func(f Frame, name string) int { return cmp.Compare(f.Name, name) })
 	if !ok {
@@ -116,8 +115,8 @@ func (t *Table) Find(name string) (Frame, bool) {
 	return t.Frames[i], true
 }
 
-// Check tells what is wrong with a table: limits, the order of names, frames that reach over their
-// page, parts that reach over their image.
+// Check returns the first error of a table: exceeded limits, wrong order of names, frames beyond their page, parts beyond
+// their image.
 func (t *Table) Check() error {
 	if len(t.Pages) > MaxPages {
 		return fmt.Errorf("%d pages, more than %d", len(t.Pages), MaxPages)
@@ -148,7 +147,7 @@ func (t *Table) Check() error {
 }
 
 func (t *Table) checkAnimations() error {
-	left := len(t.Frames) // each is in one animation at most, so there are no more of them
+	left := len(t.Frames) // each frame is in at most one animation
 	for i, a := range t.Animations {
 		if err := checkName(a.Name); err != nil {
 			return fmt.Errorf("animation %d: name %w", i, err)
@@ -218,7 +217,7 @@ func (f Frame) checkPatch() error {
 	return pairs("pad", *f.Patch.Pad, true)
 }
 
-// OnPage is the room that the frame takes on its page.
+// OnPage returns the size that the frame has on its page.
 func (f Frame) OnPage() (w, h int) {
 	if f.Turn != Upright {
 		return f.H, f.W
@@ -226,7 +225,7 @@ func (f Frame) OnPage() (w, h int) {
 	return f.W, f.H
 }
 
-// within tells whether n > 0 pixels from start lie within size, without overflow.
+// within reports whether n > 0 pixels from start lie within size, without overflow.
 func within(start, n, size int) bool {
 	return start >= 0 && n > 0 && size <= MaxSide && start <= size && n <= size-start
 }

@@ -27,7 +27,7 @@ func example() *Table {
 	}
 }
 
-// full has all that a table can say.
+// full returns a table that uses every field.
 func full() *Table {
 	t := example()
 	t.Scale = 500
@@ -58,7 +58,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// annotate writes the bytes of a table with what they are.
+// annotate lists the bytes of a table with their meaning.
 func annotate(b []byte) []byte {
 	var out bytes.Buffer
 	take := func(n int, what string) []byte {
@@ -155,7 +155,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		{`{"version":2}`, "scale of 0"},
 		{`{"version":2,"scale":1,"frames":{"a":{"turn":"up"}}}`, `"up" is not a direction`},
 		{`{"version":2,"scale":1,"frames":{"a":{}}}`, "is on page 0 of 0"},
-		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which is not there`},
+		{`{"version":2,"scale":1,"animations":{"a":["b"]}}`, `frame "b", which does not exist`},
 	} {
 		if got, err := ReadJSON([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", c.text, got, err)
@@ -223,7 +223,7 @@ func TestLibGDX(t *testing.T) {
 	if len(got.Pages) != 2 || got.Pages[1] != (Page{File: "ui.1.ktx2", Width: 16, Height: 16}) || len(got.Regions) != len(left.Frames) {
 		t.Fatalf("%+v", got)
 	}
-	// Offsets count from the bottom: 16 high, 10 are left, 0 were taken off at the top, so 6 at the bottom.
+	// Offsets count from the bottom: of 16 pixels 10 remain and 0 were removed at the top, so 6 at the bottom.
 	want := Region{Name: "run", Rotate: true, XY: [2]int{20, 16}, Size: [2]int{14, 10}, Orig: [2]int{16, 16}, Offset: [2]int{2, 6}, Index: 0}
 	if d := cmp.Diff(want, got.Regions[4]); d != "" {
 		t.Error(d)
@@ -240,13 +240,13 @@ func TestLibGDX(t *testing.T) {
 		t.Errorf("the name of an animation stands for its frames': %v", err)
 	}
 	left.Animations = nil
-	if _, err := WriteLibGDX(left, o); err == nil || !strings.Contains(err.Error(), "cannot be said") {
+	if _, err := WriteLibGDX(left, o); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestReadLibGDX(t *testing.T) {
-	// The newer form, without spaces, and what nobody asked for.
+	// The newer form, without spaces, and with unknown lines.
 	got, err := ReadLibGDX([]byte("a.png\r\nsize:64,32\r\npma:true\nhero\nbounds:1,2,30,20\noffsets:3,4,40,50\nrotate:90\nfoo:bar\n\nb.png\nx\nindex:7\nbounds:0,0,1,1\n"))
 	want := &LibGDX{
 		Pages: []Page{{File: "a.png", Width: 64, Height: 32}, {File: "b.png"}},
@@ -292,7 +292,7 @@ func FuzzReadLibGDX(f *testing.F) {
 	})
 }
 
-// The file as version 1 wrote it stays readable.
+// A file of version 1 remains readable.
 func TestReadsKeptFile(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1.atlas")
 	if err != nil {
@@ -395,7 +395,7 @@ func TestReadRefuses(t *testing.T) {
 		{"not a frame table", func(b []byte) []byte { b[0] = 'k'; return b }},
 		{"version 3", func(b []byte) []byte { b[4] = 3; return b }},
 		{"less than its header", func(b []byte) []byte { return b[:headerSize-1] }},
-		{"or more of something", func(b []byte) []byte { b[20] = 4; return b }},
+		{"or more patches", func(b []byte) []byte { b[20] = 4; return b }},
 		{"scale is 0", func(b []byte) []byte { le.PutUint32(b[32:], 0); return b }},
 		{"reserved bytes of the header", func(b []byte) []byte { b[6] = 1; return b }},
 		{"4294967295 frames, more than", func(b []byte) []byte { le.PutUint32(b[12:], 1<<32-1); return b }},
@@ -411,7 +411,7 @@ func TestReadRefuses(t *testing.T) {
 		{"1 frames have patches, the header says 0", func(b []byte) []byte { b[frame0+24] = 4; return b }},
 		{"frame 0: name of 65291 bytes", func(b []byte) []byte { b[frame0+5] = 0xff; return b }},
 		{"frame 0: \"button/down\" is on page 3", func(b []byte) []byte { b[frame0+6] = 3; return b }},
-		{"strings have 1 bytes that nothing names", func(b []byte) []byte { b[16]++; return append(b, 'x') }},
+		{"strings have 1 unused bytes", func(b []byte) []byte { b[16]++; return append(b, 'x') }},
 	} {
 		b, err := Write(example())
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// The format. All numbers are little-endian; what is reserved is 0.
+// The format. All numbers are little-endian; reserved fields are 0.
 //
 //	┌──────────────────────────────┐ 0
 //	│ header, 36 bytes             │  magic "KATL", version, counts, size of the strings
@@ -46,8 +46,8 @@ import (
 //	                                                        6  u16 reserved
 //	                                                        8  u32 frames
 //
-// Flags: bit 0 turned clockwise on the page, bit 1 turned counter-clockwise, bit 2 has a patch, bit 3 the patch has pads. Version 1
-// had a header of 20 bytes, no flags, and nothing between frames and strings; it is still read.
+// Flags: bit 0 turned clockwise on the page, bit 1 turned counter-clockwise, bit 2 has a patch, bit 3 the patch has pads.
+// Version 1 had a header of 20 bytes, no flags, and no patches, animations and steps; it can still be read.
 const (
 	// Version of the format.
 	Version = 2
@@ -135,7 +135,7 @@ func (w *writer) u16(ns ...int) {
 	}
 }
 
-// name writes where a string is.
+// name writes the offset and length of a string.
 func (w *writer) name(s string) {
 	w.u32(uint32(len(w.strings)))
 	w.u16(len(s))
@@ -158,8 +158,8 @@ func (f *Frame) flags() (flags int) {
 	return flags
 }
 
-// Read decodes a table. It takes memory only for what data really holds, and accepts nothing
-// that [Write] would have written otherwise.
+// Read decodes a table. It allocates memory only for data that is present, and accepts only tables in the encoding of
+// [Write].
 func Read(data []byte) (*Table, error) {
 	if len(data) < headerSizeV1 || string(data[:4]) != magic {
 		return nil, fmt.Errorf("not a frame table: it does not begin with %q", magic)
@@ -179,7 +179,7 @@ func Read(data []byte) (*Table, error) {
 	count := func(i int) int64 { return int64(le.Uint32(head[8+4*i:])) }
 	pages, frames, text, patches, animations, steps := count(0), count(1), count(2), count(3), count(4), count(5)
 	if pages > MaxPages || frames > MaxFrames || max(patches, animations, steps) > frames {
-		return nil, fmt.Errorf("%d pages and %d frames, more than %d and %d, or more of something than of these", pages, frames, MaxPages, MaxFrames)
+		return nil, fmt.Errorf("%d pages and %d frames, more than %d and %d, or more patches, animations or steps than frames", pages, frames, MaxPages, MaxFrames)
 	}
 	if want := int64(size) + pageSize*pages + frameSize*frames + patchSize*patches + animationSize*animations + stepSize*steps + text; want != int64(len(data)) {
 		return nil, fmt.Errorf("%d bytes, its header says %d", len(data), want)
@@ -202,7 +202,7 @@ func Read(data []byte) (*Table, error) {
 		return nil, err
 	}
 	if r.used != len(r.strings) {
-		return nil, fmt.Errorf("strings have %d bytes that nothing names", len(r.strings)-r.used)
+		return nil, fmt.Errorf("strings have %d unused bytes", len(r.strings)-r.used)
 	}
 	if err := r.table.Check(); err != nil {
 		return nil, err
@@ -210,13 +210,13 @@ func Read(data []byte) (*Table, error) {
 	return r.table, nil
 }
 
-// reader takes records and strings one after the other, as they were written.
+// reader reads records and strings one after the other, in their stored order.
 type reader struct {
 	table   *Table
-	data    []byte // what of the records is left
+	data    []byte // the remaining records
 	strings []byte
 	used    int
-	counts  []int // of frames of the animations
+	counts  []int // numbers of frames of the animations
 }
 
 func (r *reader) take(n int) []byte {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// WriteJSON encodes a table as JSON, one page, frame or animation a line:
+// WriteJSON encodes a table as JSON, one page, frame or animation per line:
 //
 //	{
 //	  "version": 2,
@@ -54,12 +54,12 @@ func WriteJSON(t *Table) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// scale is the table's, as a number in decimals.
+// scale returns the scale of the table as a decimal number.
 func (t *Table) scale() string {
 	return strconv.FormatFloat(float64(cmp.Or(t.Scale, 1000))/1000, 'f', -1, 64)
 }
 
-// appendAnimations writes the members of an object, the names of the frames with something appended.
+// appendAnimations writes the members of the object of animations, with a suffix for the names of the frames.
 func (t *Table) appendAnimations(b *bytes.Buffer, suffix string) {
 	for i, a := range t.Animations {
 		b.WriteString(separator(i))
@@ -80,17 +80,17 @@ func separator(i int) string {
 	return ",\n    "
 }
 
-// appendJSON writes a value without the line end that an Encoder adds, and without escapes for HTML.
+// appendJSON writes a value without the final line end of an Encoder, and without escapes for HTML.
 func appendJSON(b *bytes.Buffer, v any) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // strings and integers always encode
+		panic(err) // cannot happen: strings and integers always encode
 	}
 	b.Truncate(b.Len() - 1)
 }
 
-// ReadJSON decodes what [WriteJSON] wrote.
+// ReadJSON decodes the output of [WriteJSON].
 func ReadJSON(data []byte) (*Table, error) {
 	var doc struct {
 		Version    int                 `json:"version"`
@@ -121,7 +121,7 @@ func ReadJSON(data []byte) (*Table, error) {
 		for _, frame := range doc.Animations[name] {
 			i, ok := index[frame]
 			if !ok {
-				return nil, fmt.Errorf("animation %q has frame %q, which is not there", name, frame)
+				return nil, fmt.Errorf("animation %q has frame %q, which does not exist", name, frame)
 			}
 			a.Frames = append(a.Frames, i)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// LibGDXOptions are what a libGDX atlas says of its pages besides their size.
+// LibGDXOptions are the properties of pages in a libGDX atlas, apart from their size.
 type LibGDXOptions struct {
 	Format    string // "RGBA8888"
 	MinFilter string // "Nearest", "Linear", "MipMapLinearLinear"
@@ -15,9 +15,9 @@ type LibGDXOptions struct {
 	Repeat    string // "none", "x", "y", "xy"
 }
 
-// WriteLibGDX encodes a table as the text that libGDX's TextureAtlas and the Spine runtimes read. A frame with
-// a number has its name without it, and the number as index. Offsets count from the bottom. Frames that are turned must be turned
-// left. Names with a colon or a line's end cannot be said in this text.
+// WriteLibGDX encodes a table as the text that libGDX's TextureAtlas and the Spine runtimes read. A numbered frame has its
+// name without the number, and the number as index. Offsets count from the bottom. Turned frames must be turned left. Names
+// with a colon or a line end cannot be written in this text.
 func WriteLibGDX(t *Table, o LibGDXOptions) ([]byte, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func WriteLibGDX(t *Table, o LibGDXOptions) ([]byte, error) {
 				return nil, err
 			}
 			if f.Turn == Right {
-				return nil, fmt.Errorf("%q is turned clockwise, for which there is no word in this format", f.Name)
+				return nil, fmt.Errorf("%q is turned clockwise, which this format cannot represent", f.Name)
 			}
 			fmt.Fprintf(&b, "%s\n  rotate: %t\n  xy: %d, %d\n  size: %d, %d\n", name, f.Turn == Left, f.X, f.Y, f.W, f.H)
 			if f.Patch != nil {
@@ -63,15 +63,15 @@ func WriteLibGDX(t *Table, o LibGDXOptions) ([]byte, error) {
 
 func (s Sides) text() string { return fmt.Sprintf("%d, %d, %d, %d", s[0], s[1], s[2], s[3]) }
 
-// plain refuses names that the text would take for something else.
+// plain returns an error for names that the text cannot represent.
 func plain(name string) error {
 	if strings.ContainsAny(name, ":\r\n") || strings.TrimSpace(name) != name {
-		return fmt.Errorf("the name %q cannot be said in a libGDX atlas", name)
+		return fmt.Errorf("the name %q cannot be written in a libGDX atlas", name)
 	}
 	return nil
 }
 
-// Region is what a libGDX atlas says of one image, in its own words.
+// Region is an image in a libGDX atlas, with libGDX's names.
 type Region struct {
 	Page   int
 	Name   string
@@ -91,8 +91,8 @@ type LibGDX struct {
 	Regions []Region
 }
 
-// ReadLibGDX decodes the text of a libGDX or Spine atlas, of the older form ("xy" and "size") as of the newer ("bounds"). What it
-// does not know, it passes over.
+// ReadLibGDX decodes the text of a libGDX or Spine atlas, in the older form ("xy" and "size") or the newer one ("bounds").
+// It ignores unknown lines.
 func ReadLibGDX(data []byte) (*LibGDX, error) {
 	const (
 		wantsPage = iota // at the start, and after an empty line
@@ -187,7 +187,7 @@ func (r *Region) entry(key, value string) error {
 	return nil
 }
 
-// numbers reads n whole numbers with commas between them.
+// numbers reads n integers with commas between them.
 func numbers(s string, n int) ([]int, error) {
 	parts := strings.Split(s, ",")
 	if len(parts) != n {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// PackerJSON is one of the two forms that texture packers have in common, as TexturePacker of CodeAndWeb first wrote
-// them and PixiJS, Phaser, Cocos and others read them.
+// PackerJSON is one of the two JSON forms that texture packers share. TexturePacker of CodeAndWeb introduced them; PixiJS,
+// Phaser, Cocos and others read them.
 type PackerJSON int
 
 const (
@@ -14,7 +14,7 @@ const (
 	Array                   // "frames" is a list, the name is a member "filename"
 )
 
-// rect and size in the form of those files.
+// packerRect and packerSize are rectangles and sizes in those files.
 type packerRect struct {
 	X int `json:"x"`
 	Y int `json:"y"`
@@ -37,7 +37,7 @@ type packerFrame struct {
 	Borders          *packerBorders `json:"borders,omitempty"`
 }
 
-// packerBorders is how PixiJS reads a nine-patch.
+// packerBorders is a nine-patch in the form of PixiJS.
 type packerBorders struct {
 	Left   int `json:"left"`
 	Top    int `json:"top"`
@@ -55,8 +55,8 @@ type packerMeta struct {
 	Related []string   `json:"related_multi_packs,omitempty"`
 }
 
-// WritePacker encodes one page of a table. files are the names of all pages' JSON files, for the first to name the others. Frames
-// that are turned must be turned right, as those files have no word for the other way. Animations go with the first page.
+// WritePacker encodes one page of a table. files are the names of all pages' JSON files, which the first page lists. Turned
+// frames must be turned right: the files cannot represent the other direction. Animations are stored with the first page.
 func WritePacker(t *Table, page int, form PackerJSON, files []string) ([]byte, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func WritePacker(t *Table, page int, form PackerJSON, files []string) ([]byte, e
 			continue
 		}
 		if f.Turn == Left {
-			return nil, fmt.Errorf("%q is turned counter-clockwise, for which there is no word in this format", f.Name)
+			return nil, fmt.Errorf("%q is turned counter-clockwise, which this format cannot represent", f.Name)
 		}
 		b.WriteString(separator(n))
 		n++

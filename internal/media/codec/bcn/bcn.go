@@ -1,21 +1,23 @@
-// Package bcn writes and reads the block-compressed formats of desktop GPUs that share one idea: two endpoints a block
-// and, for each of its 4 x 4 pixels, a place on the line between them.
+// Package bcn writes and reads the block-compressed formats of desktop GPUs that are based on lines: a block has two
+// endpoints and, for each of its 4 x 4 pixels, a place on the line between them.
 //
-//	BC1   8 bytes   colour: two endpoints of 5:6:5 bits, 2 bits a pixel; 4 places, or 3 and a black that may be transparent
-//	BC2  16 bytes   4 bits of alpha a pixel, then BC1's colour with 4 places
+//	BC1   8 bytes   colour: two endpoints of 5:6:5 bits, 2 bits per pixel; 4 places, or 3 and a black that may be transparent
+//	BC2  16 bytes   4 bits of alpha per pixel, then BC1's colour with 4 places
 //	BC3  16 bytes   BC4's block for alpha, then BC1's colour with 4 places
-//	BC4   8 bytes   one channel: two endpoints of 8 bits, 3 bits a pixel; 8 places, or 6 and both ends of the range
+//	BC4   8 bytes   one channel: two endpoints of 8 bits, 3 bits per pixel; 8 places, or 6 and both ends of the range
 //	BC5  16 bytes   BC4's block for red, then for green
 //
-// It follows the Khronos Data Format Specification 1.3, sections 18 (S3TC) and 19 (RGTC), which Direct3D 10's text agrees with.
+// It follows the Khronos Data Format Specification 1.3, sections 18 (S3TC) and 19 (RGTC), which agree with the text of
+// Direct3D 10.
 //
-// Its rules: blocks lie row after row from the top left, none depends on another, and what a partial block holds beyond
-// the image is nobody's. Bits are decided by integers, or by floats that nothing can fuse, so that every machine writes the same.
+// Blocks are stored in rows from the top left, and each is independent of the others. Pixels of a partial block beyond the
+// image are unspecified. Bits are decided by integers, or by floats that are never fused, so every machine writes the same
+// bytes.
 //
-// The specification interpolates with real numbers and leaves the rounding to the decoder. This one rounds towards zero,
-// as SwiftShader and libsquish do, and gives the same bytes as they. The encoder makes the error small that such decoders show:
-// a GPU that rounds to the nearest shows BC4 and BC5 0.5 to 0.7 dB worse, BC1 0.03 dB. Encoding for that would cost
-// the other decoders more, 0.7 to 1 dB.
+// The specification interpolates with real numbers and leaves the rounding to the decoder. This decoder rounds towards zero,
+// as SwiftShader and libsquish do, and gives the same bytes. The encoder minimises the error with such decoders: on a GPU
+// that rounds to the nearest, the result is 0.5 to 0.7 dB worse for BC4 and BC5, and 0.03 dB for BC1. Encoding for such a
+// GPU would cost the other decoders more, 0.7 to 1 dB.
 package bcn
 
 import (
@@ -31,13 +33,13 @@ type Format uint8
 
 const (
 	BC1  Format = iota // red, green, blue; every pixel opaque
-	BC1A               // with an alpha of one bit: a transparent pixel is black
-	BC2                // with an alpha of four bits; only read
-	BC3                // with an alpha of its own
+	BC1A               // with one bit of alpha: transparent pixels are black
+	BC2                // with four bits of alpha; can only be read
+	BC3                // with a separate block of alpha
 	BC4                // one channel, 0 to 1
 	BC5                // two channels, 0 to 1
-	BC4S               // one channel, -1 to 1; only read
-	BC5S               // two channels, -1 to 1; only read
+	BC4S               // one channel, -1 to 1; can only be read
+	BC5S               // two channels, -1 to 1; can only be read
 	formats
 )
 
@@ -50,7 +52,7 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
 
-// BlockBytes is the bytes of a block of 4 x 4 pixels, or 0 for a format that there is not.
+// BlockBytes returns the size of a block of 4 x 4 pixels in bytes, or 0 for an unknown format.
 func (f Format) BlockBytes() int {
 	switch f {
 	case BC1, BC1A, BC4, BC4S:
@@ -61,19 +63,20 @@ func (f Format) BlockBytes() int {
 	return 0
 }
 
-// MaxSide is the longest side of an image, in pixels: four times what Direct3D 12 and Vulkan's common devices take.
+// MaxSide is the longest side of an image in pixels: four times the limit of Direct3D 12 and of common Vulkan devices.
 const MaxSide = 1 << 16
 
 var (
-	ErrFormat = errors.New("not a format that this can be done with")
+	ErrFormat = errors.New("the format does not support this")
 	ErrSize   = errors.New("the image is empty, or larger than 65536 pixels a side")
 	ErrLength = errors.New("the data is not as long as its format and size say")
 )
 
-// Encode turns an image of width x height straight RGBA values, rows top down, into blocks.
+// Encode encodes an image of width x height straight RGBA values, rows top down, as blocks.
 //
-// BC1 takes red, green and blue; BC1A drops pixels of an alpha below 128; BC4 takes red, BC5 red and green. All
-// channels count alike, and colours count wherever alpha is. An error is one of ErrFormat, ErrSize and ErrLength.
+// BC1 takes red, green and blue; BC1A makes pixels with an alpha below 128 transparent; BC4 takes red, BC5 red and green.
+// All channels have the same weight, and colours have the same weight for any alpha. An error is ErrFormat, ErrSize or
+// ErrLength.
 func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, error) {
 	if f >= formats || f == BC2 || f == BC4S || f == BC5S {
 		return nil, fmt.Errorf("encode %v: %w", f, ErrFormat)
@@ -107,16 +110,16 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	return out, nil
 }
 
-// encoder is what a worker has to itself.
+// encoder is the state of one worker.
 type encoder struct {
 	quality block.Quality
-	pixels  [64]byte // of the block at hand, RGBA
+	pixels  [64]byte // of the current block, RGBA
 	color   colors
 	channel channel
 	memo    block.Memo
 }
 
-// block encodes the pixels at hand.
+// block encodes the current pixels.
 func (e *encoder) block(f Format, dst []byte) {
 	switch f {
 	case BC1, BC1A:

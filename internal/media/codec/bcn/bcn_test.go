@@ -27,12 +27,12 @@ var (
 	qualities = []block.Quality{block.Fast, block.Normal, block.Best}
 )
 
-// channels are those that a format keeps; BC1A's alpha is not among them, which is all or nothing.
+// channels returns the channels that a format keeps, apart from BC1A's alpha, which is all or nothing.
 func channels(f Format) []int {
 	return map[Format][]int{BC1: {0, 1, 2}, BC1A: {0, 1, 2}, BC3: {0, 1, 2, 3}, BC4: {0}, BC5: {0, 1}}[f]
 }
 
-// picture is a slope of light with a ring on it and some noise; its alpha fades from left to right.
+// picture returns a gradient with a ring and some noise; its alpha fades from left to right.
 func picture(w, h int) []byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	pix := make([]byte, 0, 4*w*h)
@@ -71,7 +71,7 @@ func encode(t testing.TB, f Format, pix []byte, w, h int, o block.Options) (data
 	return data, back
 }
 
-// squares is the sum of the errors' squares in the channels that a format keeps.
+// squares returns the sum of squared errors in the channels that a format keeps.
 func squares(f Format, a, b []byte) (sum int) {
 	for _, c := range channels(f) {
 		for i := c; i < len(a); i += 4 {
@@ -86,7 +86,7 @@ func decibels(f Format, a, b []byte) float64 {
 	return 10 * math.Log10(255*255*float64(len(a)/4*len(channels(f)))/float64(squares(f, a, b)))
 }
 
-// An image of any size comes back as what it was, but for the noise.
+// An image of any size is restored, except for noise.
 func TestEverySize(t *testing.T) {
 	least := map[Format]float64{BC1: 25, BC1A: 25, BC3: 26, BC4: 33, BC5: 33}
 	for _, f := range written {
@@ -94,7 +94,7 @@ func TestEverySize(t *testing.T) {
 			for w := 1; w <= 17; w++ {
 				for h := 1; h <= 17; h++ {
 					pix := picture(w, h)
-					if f == BC1A { // what is transparent has no colour
+					if f == BC1A { // transparent pixels have no colour
 						for i := 3; i < len(pix); i += 4 {
 							pix[i] |= 128
 						}
@@ -112,7 +112,7 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// A better quality is better, for what is smooth and for the worst there is.
+// A higher quality gives a smaller error, for a smooth image and for noise, the worst case.
 func TestQualities(t *testing.T) {
 	for name, pix := range map[string][]byte{"picture": picture(64, 64), "noise": noise(64, 64, 1)} {
 		for i := 3; i < len(pix); i += 4 {
@@ -137,8 +137,8 @@ func TestQualities(t *testing.T) {
 	}
 }
 
-// Textures of games, no worse than what libsquish 1.15 makes of them: its range fit for Fast, its cluster fit for the others, and its only
-// way to write BC5.
+// The encoder is at least as good as libsquish 1.15 on textures of games: Fast as its range fit, Normal and Best as its
+// cluster fit, and BC5 as its only BC5 encoder.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
@@ -199,7 +199,7 @@ func TestEncodeRefused(t *testing.T) {
 	}
 }
 
-// Goldens hold the bits: a change of any is a change of every texture of every project.
+// The golden file has the bits of blocks: a change of the bits changes every texture of every project.
 func TestGolden(t *testing.T) {
 	pix := picture(10, 7)
 	for i := range 40 {
@@ -233,7 +233,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// describe writes 8 bytes of a block as its endpoints and its indices, row by row.
+// describe formats 8 bytes of a block as endpoints and indices, row by row.
 func describe(kind string, data []byte) string {
 	v := binary.LittleEndian.Uint64(data)
 	ends, bits, indices := fmt.Sprintf("%3d %3d", data[0], data[1]), 3, v>>16
@@ -249,7 +249,7 @@ func describe(kind string, data []byte) string {
 	return ends
 }
 
-// FuzzEncode encodes a block of what it is given; few colours and repeated ones are where divisions by zero would be.
+// FuzzEncode encodes one block of the given colours; few or repeated colours could cause divisions by zero.
 func FuzzEncode(f *testing.F) {
 	f.Add(uint8(0), uint8(1), []byte{1, 2, 3, 255, 200, 100, 0, 0})
 	f.Add(uint8(1), uint8(2), []byte{0, 0, 0, 255, 255, 255, 255, 255, 0, 0, 0, 127})
@@ -274,7 +274,8 @@ func FuzzEncode(f *testing.F) {
 				}
 			}
 		}
-		// One colour for all would be off by the values' variance, and its rounding by 2 or so a channel.
+		// The limit is the error of one colour for all pixels: the variance of the values, plus about 2 per channel for
+		// rounding.
 		limit := 16.0 * 3 * 4
 		for _, c := range channels(k) {
 			var s, ss float64
@@ -289,8 +290,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// BenchmarkEncode tells the speed and, in decibels, what is left of the image named by KILN_PHOTO (1024 x 1024 from its middle, if it is
-// larger), else of a texture of the corpus, else of noise and slopes.
+// BenchmarkEncode measures the speed, and the quality in decibels, for the image in KILN_PHOTO (1024 x 1024 pixels from its
+// middle, if it is larger), else for a texture of the corpus, else for noise and gradients.
 func BenchmarkEncode(b *testing.B) {
 	pix, w, h := benchImage(b)
 	for _, f := range written {
@@ -328,7 +329,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// benchImage is opaque, for BC1A to have a colour for every pixel.
+// benchImage returns an opaque image, so that BC1A has a colour for every pixel.
 func benchImage(b *testing.B) (pix []byte, w, h int) {
 	if photo := os.Getenv("KILN_PHOTO"); photo != "" {
 		return load(b, photo)
@@ -340,7 +341,7 @@ func benchImage(b *testing.B) (pix []byte, w, h int) {
 	return picture(1024, 1024), 1024, 1024
 }
 
-// load reads the middle of an image, 1024 x 1024 at most, as opaque.
+// load reads the middle of an image, at most 1024 x 1024, as opaque.
 func load(t testing.TB, file string) (pix []byte, w, h int) {
 	t.Helper()
 	r, err := os.Open(file)

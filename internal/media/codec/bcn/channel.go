@@ -2,26 +2,27 @@ package bcn
 
 import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 
-// channel is one channel of a block while endpoints for it are sought.
+// channel is one channel of a block during the search for its endpoints.
 //
-// Its 16 values fall into eight runs, one for each place. So the error of any two endpoints is a matter of
-// eight differences: below[v] holds the sum of the values less than v, times 256, plus their number. (There are 257; the rest
-// of the array is there for the compiler to see that no index is out of it.)
+// Its 16 values fall into eight runs, one for each place. So the error of any two endpoints can be computed from eight
+// differences: below[v] has the sum of the values less than v, times 256, plus their number. (It has 257 elements; the array
+// is longer so that the compiler can omit bounds checks.)
 type channel struct {
 	below [512]uint32
 
-	lanes   bool // instead, the values stand for themselves, and the errors of eight lines are found at once
+	lanes   bool // if set, values is used instead of below, and the errors of eight lines are computed at once
 	values  [16]uint8
-	squares int32 // the sum of theirs
+	squares int32 // the sum of the squares of values
 }
 
-// line is a pair of endpoints and what lies between them: 8 places, or 6 and the values 0 and 255.
+// line is a pair of endpoints and the values between them: 8 places, or 6 and the values 0 and 255.
 type line struct {
-	low, high int32 // low <= high, and less where there are 8 places
+	low, high int32 // low <= high, and low < high if there are 8 places
 	six       bool
 }
 
-// scored is a line and how good it is, see gain. None is worse than the first start, which has no value further away than 0 is.
+// scored is a line and its gain, as gain returns it. The gain of none, -1, is below that of the first start: that is never
+// negative, because no value is further from its place than from 0.
 type scored struct {
 	line
 	gain int32
@@ -29,25 +30,25 @@ type scored struct {
 
 var none = scored{gain: -1}
 
-// start says where a search begins: with the least and the greatest value at some of the places 0 to 7, or, with apart
-// greater than 0, with six places for the values that are so far from 0 and from 255.
+// start is the start of a search: the least and the greatest value are at two of the places 0 to 7. With apart greater than
+// 0, a start has six places for the values that are at least that far from 0 and from 255.
 type start struct {
 	first, last int32
 	apart       int32
 }
 
-// starts are in three kinds. Endpoints at the least and greatest value are what most blocks want. But values that are not spread
-// evenly are often met better by a longer line some of whose places stay empty, and no small steps lead there: trying that
-// is worth 0.1 dB. Six places save blocks with hard edges: 5 dB in drawn interfaces.
+// starts are of three kinds. Most blocks are best with endpoints at the least and the greatest value. Values that are not
+// evenly spread are often nearer to a longer line with some unused places, which small steps cannot reach: trying it gains
+// 0.1 dB. Six places suit blocks with hard edges: 5 dB in drawn interfaces.
 var starts = [...][]start{
 	{{0, 7, 0}},
 	{{1, 7, 0}, {0, 6, 0}, {1, 6, 0}, {2, 7, 0}, {0, 5, 0}},
 	{{apart: 1}, {apart: 8}, {apart: 32}},
 }
 
-// encode gives the block of channel at of some RGBA pixels.
+// encode returns the block for channel at of some RGBA pixels.
 //
-// Fast takes the best start as it is, Normal searches from the best of each kind, Best from all.
+// Fast takes the best start unchanged, Normal searches from the best start of each kind, Best from all starts.
 func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 	low, high := int32(255), int32(0)
 	for i := at; i < 64; i += 4 {
@@ -55,7 +56,7 @@ func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 	}
 	if high-low <= 7 {
 		low = min(low, 248)
-		return writeChannel(pixels, at, line{low, low + 7, false}) // steps of 1 miss nothing
+		return writeChannel(pixels, at, line{low, low + 7, false}) // steps of 1 represent every value
 	}
 	if c.lanes {
 		c.fill(pixels, at)
@@ -95,14 +96,14 @@ func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 	return writeChannel(pixels, at, best.line)
 }
 
-// line is where a search begins among values from low to high, or false where there is no sense in it.
+// line returns the line on which a search among values from low to high begins, or false if the start does not apply.
 func (s start) line(pixels *[64]byte, at int, low, high int32) (line, bool) {
 	if s.apart == 0 {
 		step := s.last - s.first
 		return line{max(low-(high-low)*s.first/step, 0), min(high+(high-low)*(7-s.last)/step, 255), false}, true
 	}
 	if low >= s.apart && high <= 255-s.apart {
-		return line{}, false // it would lose two places for nothing
+		return line{}, false // it would only lose two places
 	}
 	low, high = 255, 0
 	for i := at; i < 64; i += 4 {
@@ -126,7 +127,7 @@ func (c *channel) count(pixels *[64]byte, at int) {
 	}
 }
 
-// search moves the endpoints, by less and less, as long as that makes the error smaller.
+// search moves the endpoints in smaller and smaller steps while the error decreases.
 func (c *channel) search(s scored) scored {
 	if c.lanes {
 		return c.searchLanes(s)
@@ -148,15 +149,15 @@ func (c *channel) search(s scored) scored {
 	return s
 }
 
-// is tells whether there is such a line.
+// is reports whether the line is valid.
 func (l line) is() bool {
 	return l.low >= 0 && l.high <= 255 && l.low <= l.high && (l.low < l.high || l.six)
 }
 
-// moves of a pair of endpoints: one of them, then both.
+// moves are the steps for a pair of endpoints: first of one, then of both.
 var moves = [8][2]int32{{1, 0}, {0, -1}, {-1, 0}, {0, 1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
 
-// values are the values of the eight places, ascending.
+// values returns the values of the eight places, ascending.
 func (l line) values() [8]int32 {
 	a, b := l.low, l.high
 	if l.six {
@@ -165,8 +166,8 @@ func (l line) values() [8]int32 {
 	return [8]int32{a, (6*a + b) / 7, (5*a + 2*b) / 7, (4*a + 3*b) / 7, (3*a + 4*b) / 7, (2*a + 5*b) / 7, (a + 6*b) / 7, b}
 }
 
-// gain tells how good a line is when each value takes the place nearest to it: the sum of the values' squares less that of the errors'.
-// Where n values of sum s take a place of value v, that is v(2s - nv).
+// gain returns the sum of the squared values minus the sum of squared errors, with each value at the place nearest to it. n
+// values of sum s at a place of value v add v(2s - nv).
 func (c *channel) gain(l line) int32 {
 	v := l.values()
 	gain, from := int32(0), uint32(0)
@@ -182,10 +183,11 @@ func (c *channel) gain(l line) int32 {
 	return gain
 }
 
-// channelCodes are the indices of the eight places in ascending order; the second of six and 0 and 255.
+// channelCodes are the indices of the eight places in ascending order; the second row is for six places and 0 and 255.
 var channelCodes = [2][8]uint64{{1, 7, 6, 5, 4, 3, 2, 0}, {6, 0, 2, 3, 4, 5, 1, 7}}
 
-// writeChannel gives the block of a line, each pixel at the place nearest to it. The endpoints' order says how many places there are.
+// writeChannel returns the block for a line, with each pixel at the place nearest to it. The order of the endpoints encodes
+// the number of places.
 func writeChannel(pixels *[64]byte, at int, l line) uint64 {
 	v := l.values()
 	var middle [7]int32

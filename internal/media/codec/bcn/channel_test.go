@@ -7,7 +7,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// channelOf makes the pixels of a block whose red is v.
+// channelOf returns the pixels of a block with v as red.
 func channelOf(v [16]byte) (pixels [64]byte) {
 	for i, x := range v {
 		pixels[4*i] = x
@@ -15,12 +15,12 @@ func channelOf(v [16]byte) (pixels [64]byte) {
 	return pixels
 }
 
-// bestByTrying is the smallest sum of squares that any two endpoints leave.
+// bestByTrying returns the smallest sum of squared errors of any two endpoints.
 func bestByTrying(v [16]byte) int {
 	best := 1 << 30
 	for e0 := range 256 {
 		for e1 := range 256 {
-			b := []byte{byte(e0), byte(e1), 0x88, 0xc6, 0xfa, 0, 0, 0} // the first eight pixels take each index once
+			b := []byte{byte(e0), byte(e1), 0x88, 0xc6, 0xfa, 0, 0, 0} // each index once in the first eight pixels
 			sum := 0
 			for _, x := range v {
 				least := 1 << 30
@@ -38,7 +38,7 @@ func bestByTrying(v [16]byte) int {
 	return best
 }
 
-// Blocks of a spread that is not easy: what each quality leaves, against what can be had at all.
+// Blocks with values that are hard to fit: the error of each quality, compared with the least possible error.
 func TestChannelNearOptimum(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var sum [3]int
@@ -69,7 +69,7 @@ func TestChannelNearOptimum(t *testing.T) {
 	}
 }
 
-// What eight places can hold is held exactly, at any quality.
+// Values that fit eight places are encoded exactly, at any quality.
 func TestChannelExact(t *testing.T) {
 	tests := map[string]func(r *rand.Rand, v *[16]byte){
 		"one value": func(r *rand.Rand, v *[16]byte) {
@@ -118,7 +118,7 @@ func TestChannelExact(t *testing.T) {
 	}
 }
 
-// gain is what it says, for any line.
+// gain returns what its comment says, for any line.
 func TestChannelGain(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 2000 {

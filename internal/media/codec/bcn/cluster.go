@@ -5,40 +5,40 @@ import (
 	"sync"
 )
 
-// Nearly all of the work for a good colour block is to find which pixels share a place. In order along the line on which
-// their colours spread most, each place holds a run of pixels; so there are few ways to cut them into runs, and least
-// squares tell for each how good the best endpoints would be. That is Simon Brown's cluster fit (libsquish, 2006).
+// Most of the work for a good colour block is to find which pixels share a place. In the order along the line of their
+// greatest spread, each place has a run of pixels. So there are few ways to divide the pixels into runs, and least squares
+// give the error of the best endpoints for each. That is Simon Brown's cluster fit (libsquish, 2006).
 //
-// What makes it fast is to see it as a regression: with t = 0, 1, 2, 3 for the place of a pixel of colour x, the best
-// endpoints make the sum of the errors' squares less than one colour for all does by
+// It is fast when treated as a regression. Let t = 0, 1, 2, 3 be the place of a pixel of colour x. Compared with a single
+// colour for all pixels, the best endpoints reduce the sum of squared errors by
 //
 //	|n*sum(t*x) - sum(t)*sum(x)|^2 / n(n*sum(t*t) - sum(t)^2)
 //
-// The divisor depends on the cuts alone and stands in a table. The vector is the sum of three, one for each cut: what
-// all pixels after it are off the mean. So its square is a sum of dot products, of which there are only 136.
+// The divisor depends only on the cuts and is in a table. The vector is the sum of three vectors, one for each cut: the
+// deviation from the mean of all pixels after it. So its square is a sum of dot products, of which there are only 136.
 
-// shape is a way to cut n pixels into runs: in order, the first cut[0] of them are at 0, those up to cut[1] at 1, those up to
-// cut[2] at 2, and the rest at 3. What is no more than a shift of places is one shape: two runs are cut[0] = cut[2],
-// or, where there can be no four, cut[0] = cut[1]; three are cut[2] = n.
+// shape is a way to divide n pixels into runs: in order, the first cut[0] pixels are at place 0, those up to cut[1] at 1,
+// those up to cut[2] at 2, and the rest at 3. Divisions that differ only by a shift of places are one shape: two runs have
+// cut[0] = cut[2], or cut[0] = cut[1] if four places are not possible; three runs have cut[2] = n.
 //
-// Its gain is what the best endpoints take from the sum of the errors' squares, as the bits of a float32: greater floats
-// have greater bits, and of integers the greatest is found without branches.
+// Its gain is the reduction of the sum of squared errors by the best endpoints, as the bits of a float32: a greater float
+// has greater bits, and the greatest integer can be found without branches.
 type shape struct {
 	cut  [3]uint8
 	gain int32
 }
 
-// shapes are all shapes of n pixels in the order of three nested loops, and for each 1/n(n*sum(t*t) - sum(t)^2), or 0
-// for what is there only to keep the loops simple.
+// shapes are all shapes of n pixels in the order of three nested loops. For each, inverse is 1/n(n*sum(t*t) - sum(t)^2), or
+// 0 for entries that only keep the loops simple.
 type shapes struct {
 	cuts    [][3]uint8
 	inverse []float32
 }
 
-// maxShapes is the number of shapes of 16 pixels: 680 of four runs or two, 105 of three, and 15 to be passed over.
+// maxShapes is at least the number of shapes of 16 pixels: 680 of four runs or two, 105 of three, and 15 unused entries.
 const maxShapes = 800
 
-// allShapes holds the shapes by the number of pixels; the second of at most three runs.
+// allShapes has the shapes by the number of pixels; the second array is limited to three runs.
 var allShapes = sync.OnceValue(func() *[2][17]shapes {
 	all := new([2][17]shapes)
 	for n := 2; n <= 16; n++ {
@@ -51,7 +51,7 @@ var allShapes = sync.OnceValue(func() *[2][17]shapes {
 					if k == n {
 						three.cuts, three.inverse = append(three.cuts, cut), append(three.inverse, inverse)
 						if i == j {
-							inverse = 0 // two runs, which i = j = k are already
+							inverse = 0 // two runs are already at i = j = k
 						}
 					}
 					four.cuts, four.inverse = append(four.cuts, cut), append(four.inverse, inverse)
@@ -62,7 +62,7 @@ var allShapes = sync.OnceValue(func() *[2][17]shapes {
 	return all
 })
 
-// sort puts the pixels in order along an axis.
+// sort sorts the pixels along an axis.
 func (c *colors) sort(axis rgb) {
 	var keys [16]int32
 	for i := range keys {
@@ -90,7 +90,7 @@ func (c *colors) sort(axis rgb) {
 	}
 }
 
-// network sorts 16 numbers by 60 comparisons (Green 1969; Knuth, The Art of Computer Programming 3, section 5.3.4).
+// network sorts 16 numbers with 60 comparisons (Green 1969; Knuth, The Art of Computer Programming 3, section 5.3.4).
 var network = [60][2]uint8{
 	{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}, {14, 15},
 	{0, 2}, {4, 6}, {8, 10}, {12, 14}, {1, 3}, {5, 7}, {9, 11}, {13, 15},
@@ -104,7 +104,7 @@ var network = [60][2]uint8{
 	{6, 7}, {8, 9},
 }
 
-// cluster gives the endpoints that are best for one of the most promising shapes.
+// cluster returns the best endpoints for the most promising shapes.
 func (c *colors) cluster(f Format, most int) (best ends) {
 	s, three := &allShapes()[0][c.n], !c.may(3, f)
 	if three {
@@ -132,11 +132,11 @@ func (c *colors) cluster(f Format, most int) (best ends) {
 	return best
 }
 
-// measure computes the gain of each shape. It gives the greatest, and the greatest that could be: the sum of the squares of the
-// colours' distances from their mean.
+// measure computes the gain of each shape. It returns the greatest gain, and an upper limit of any gain: the sum of the
+// colours' squared distances from their mean.
 func (c *colors) measure(s *shapes, three bool) (best, spread float32) {
 	n := c.n
-	var v [17][3]float32 // n times what the pixels from i on are off the mean
+	var v [17][3]float32 // n times the deviation from the mean of the pixels from i on
 	for i := 1; i < n; i++ {
 		for k := range 3 {
 			v[i][k] = float32(int32(n)*c.tail[i][k] - int32(n-i)*c.sum[k])
@@ -176,7 +176,7 @@ func (c *colors) measure(s *shapes, three bool) (best, spread float32) {
 	return math.Float32frombits(uint32(top)), spreadOf(&v, n)
 }
 
-// spreadOf is the sum of the squares of the colours' distances from their mean.
+// spreadOf returns the sum of the colours' squared distances from their mean.
 func spreadOf(v *[17][3]float32, n int) (spread float32) {
 	for i := range n {
 		r, g, b := v[i][0]-v[i+1][0], v[i][1]-v[i+1][1], v[i][2]-v[i+1][2]
@@ -185,13 +185,13 @@ func spreadOf(v *[17][3]float32, n int) (spread float32) {
 	return spread / float32(n*n)
 }
 
-// limitOf is the least gain that is not much worse than the best, as bits.
+// limitOf returns the least gain, as bits, that is not much worse than the best.
 func limitOf(best, spread float32) int32 {
 	slack := max(float32(0.5*(spread-best)), 32)
 	return int32(math.Float32bits(max(0, best-slack)))
 }
 
-// pick keeps the shapes of the greatest gains, but none that is much worse than the best.
+// pick keeps the shapes with the greatest gains, except those that are much worse than the best.
 func (c *colors) pick(s *shapes, most int, best, spread float32) {
 	gains := c.gains[:len(s.cuts)]
 	limit := limitOf(best, spread)
@@ -201,7 +201,7 @@ func (c *colors) pick(s *shapes, most int, best, spread float32) {
 	}
 }
 
-// offer keeps a shape that is among the most promising ones, and gives the limit for the next.
+// offer keeps a shape if it is among the most promising ones, and returns the limit for the next.
 func (c *colors) offer(cut [3]uint8, gain int32, most int, limit int32) int32 {
 	if gain < limit {
 		return limit
@@ -220,18 +220,18 @@ func (c *colors) offer(cut [3]uint8, gain int32, most int, limit int32) int32 {
 	return limit
 }
 
-// use says at which places of a block the runs of a shape are: run times step, plus first.
+// use maps the runs of a shape to places: the run times step, plus first.
 type use struct{ last, step, first int32 }
 
-// uses are those of two, three and four runs. Where colours are close together, a longer line whose ends no pixel takes is
-// often the better one, for its places lie closer than those of 5 and 6 bits.
+// uses are those of two, three and four runs. For similar colours, a longer line without pixels at its ends is often better,
+// since its places are closer to each other than colours of 5 and 6 bits.
 var uses = [5][]use{
 	2: {{3, 3, 0}, {3, 2, 0}, {3, 2, 1}, {3, 1, 0}, {3, 1, 1}, {3, 1, 2}, {2, 2, 0}, {2, 1, 0}, {2, 1, 1}},
 	3: {{3, 1, 0}, {3, 1, 1}, {2, 1, 0}},
 	4: {{3, 1, 0}},
 }
 
-// fit gives the number of runs of a shape, and the sums for places that are the numbers of the runs.
+// fit returns the number of runs of a shape, and the sums with the numbers of the runs as places.
 func (c *colors) fit(s *shape) (runs int, f fit) {
 	cuts := s.cut[:]
 	if int(s.cut[2]) == c.n {
@@ -252,7 +252,7 @@ func (c *colors) fit(s *shape) (runs int, f fit) {
 	return len(cuts) + 1, f
 }
 
-// moved gives the sums for other places: t*step + first.
+// moved returns the sums for the places t*step + first.
 func (f fit) moved(u use) fit {
 	f.last = u.last
 	f.tt = u.step*u.step*f.tt + 2*u.step*u.first*f.t + u.first*u.first*f.n

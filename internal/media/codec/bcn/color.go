@@ -2,44 +2,44 @@ package bcn
 
 import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 
-// colors is the colour of a block while endpoints for it are sought.
+// colors is the colour of a block during the search for its endpoints.
 type colors struct {
-	n     int       // pixels that have a colour: all, but for the transparent ones of BC1A
+	n     int       // pixels with a colour: all except the transparent ones of BC1A
 	x     [16]rgb   // their colours
 	who   [16]uint8 // their numbers in the block
 	sum   rgb       // the sum of their colours
 	order [16]uint8 // the pixels in order along an axis
-	tail  [17]rgb   // the sums of the colours from each on, in that order
+	tail  [17]rgb   // the sums of the colours from each pixel to the last, in that order
 
 	gains [maxShapes]int32 // of all shapes, see shape
 	top   []shape          // the most promising ones, best first
 
-	by *colorLanes // or nil: for blocks of 16 pixels that have a colour
+	by *colorLanes // or nil: only for blocks of 16 pixels with a colour
 }
 
 // rgb is a colour, a sum of colours or a direction.
 type rgb [3]int32
 
-// ends are two endpoints and what lies between them.
+// ends are two endpoints and the places between them.
 type ends struct {
-	last int32  // the place of the second endpoint when the first is at 0: 3 in a block of four places, 2 in one of three
+	last int32  // the place of the second endpoint, with the first at 0: 3 in a block of four places, 2 in one of three
 	q    [2]rgb // 5, 6 and 5 bits
 }
 
-// fit is what a choice of places says about the best endpoints for it.
+// fit has the sums that determine the best endpoints for a choice of places.
 type fit struct {
 	last  int32 // as in ends
 	n     int32 // pixels
-	t, tt int32 // sum of their places, and of the places' squares
-	tx, x rgb   // sum of their colours times places, and of their colours
+	t, tt int32 // sum of the places, and of their squares
+	tx, x rgb   // sum of the colours times places, and of the colours
 }
 
-// effort is how hard a quality tries. The figures are RGB dB, and seconds of one core, for a photograph of 1024 x 1024.
+// effort sets the work for a quality. The figures are RGB dB, and seconds of one core, for a photograph of 1024 x 1024.
 type effort struct {
-	shapes int // ways to cut the pixels into runs that endpoints are computed for; 0 takes those of the extreme colours
-	rounds int // times that places are chosen for the endpoints, and endpoints for the places
-	axes   int // times that pixels are put in order along the line between the endpoints found
-	moves  int // ways, of 8, to move the endpoints of a channel by single steps
+	shapes int // divisions of the pixels into runs for which endpoints are computed; with 0, only endpoints from the extreme colours
+	rounds int // passes that choose places for the endpoints, and endpoints for the places
+	axes   int // times that pixels are sorted again along the line between the best endpoints
+	moves  int // directions, of 8, in which single steps move the endpoints of a channel
 }
 
 var efforts = [...]effort{
@@ -50,7 +50,7 @@ var efforts = [...]effort{
 
 const worst = int32(1<<31 - 1)
 
-// encode gives the block of some RGBA pixels.
+// encode returns the block for some RGBA pixels.
 func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	same := c.load(pixels, f)
 	if c.n == 0 {
@@ -90,7 +90,7 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	return c.write(best)
 }
 
-// load takes the pixels that have a colour, and tells whether it is the same for all.
+// load stores the pixels that have a colour, and reports whether they all have the same.
 func (c *colors) load(pixels *[64]byte, f Format) (same bool) {
 	c.n, c.sum, same = 0, rgb{}, true
 	for i := range 16 {
@@ -108,16 +108,16 @@ func (c *colors) load(pixels *[64]byte, f Format) (same bool) {
 	return same
 }
 
-// may tells whether a block can have its second endpoint at place last.
+// may reports whether a block can have its second endpoint at place last.
 func (c *colors) may(last int32, f Format) bool {
 	if last == 2 {
 		return f != BC3
 	}
-	return c.n == 16 // the fourth index is needed for what is transparent
+	return c.n == 16 // transparent pixels need the fourth index
 }
 
-// axis is the direction in which the colours spread most, its longest side about 1024: the first eigenvector of their covariance,
-// which the eighth power of the matrix maps nearly everything to.
+// axis returns the direction of the greatest spread of the colours, scaled so that its largest component is about 1024. It
+// is the first eigenvector of their covariance; the eighth power of the matrix maps almost every vector to it.
 func (c *colors) axis() rgb {
 	var m [6]float32 // rr rg rb gg gb bb
 	n := int32(c.n)
@@ -155,9 +155,9 @@ func (c *colors) axis() rgb {
 	return rgb{int32(v[0] * s), int32(v[1] * s), int32(v[2] * s)}
 }
 
-// extremes are endpoints on the line along an axis through the mean of the colours, nearly as far out as any colour is. Only nearly, for
-// what is furthest out stands alone: 7/8 is worth 0.1 dB. And they are rounded up and down rather than to the nearest, so that
-// they do not fall together where colours are close: 2 dB in a clear sky.
+// extremes returns endpoints on the line through the mean of the colours along an axis, at 7/8 of the distance to the
+// extreme colours. An extreme colour is often a single pixel: 7/8 gains 0.1 dB. They are rounded up and down instead of to
+// nearest, so that they do not coincide for similar colours: 2 dB in a clear sky.
 func (c *colors) extremes(axis rgb, f Format) ends {
 	least, most := worst, -worst
 	for _, p := range c.x[:c.n] {
@@ -181,12 +181,12 @@ func (c *colors) extremes(axis rgb, f Format) ends {
 	return e
 }
 
-// refine chooses places for the endpoints and endpoints for the places in turn, as long as that makes the error smaller.
+// refine alternately chooses places for the endpoints and endpoints for the places, while the error decreases.
 func (c *colors) refine(e ends, rounds int) (ends, int32) {
 	f, err := c.assign(&e)
 	for range rounds {
 		if f.n*f.tt == f.t*f.t {
-			break // one place: nothing says where the endpoints are
+			break // with one place, the endpoints are undetermined
 		}
 		e1, _ := f.solve()
 		if e1 == e {
@@ -201,7 +201,7 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 	return e, err
 }
 
-// polish moves the endpoints of a channel by single steps, as long as that makes the error smaller.
+// polish moves the endpoints of a channel by single steps while the error decreases.
 func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
 	if c.by != nil && c.n == 16 {
 		return c.polishLanes(e, err, ways)
@@ -225,10 +225,10 @@ func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
 	return e, err
 }
 
-// levels are the greatest values of endpoints.
+// levels are the greatest endpoint values.
 var levels = rgb{31, 63, 31}
 
-// widen gives the 8 bits of channel k of an endpoint.
+// widen returns channel k of an endpoint in 8 bits.
 func widen(q int32, k int) int32 {
 	if k == 1 {
 		return q<<2 | q>>4
@@ -236,7 +236,7 @@ func widen(q int32, k int) int32 {
 	return q<<3 | q>>2
 }
 
-// between is the value at a place on the way from a, at 0, to b, at last: 2 or 3. It is rounded as decoders do.
+// between returns the value at a place between a, at 0, and b, at last (2 or 3). It rounds as decoders do.
 func between(a, b, place, last int32) int32 {
 	if last == 2 {
 		return (a*(2-place) + b*place) / 2
@@ -244,7 +244,7 @@ func between(a, b, place, last int32) int32 {
 	return (a*(3-place) + b*place) / 3
 }
 
-// palette gives the colours of the places, first to last.
+// palette returns the colours of the places, first to last.
 func (e *ends) palette() (p [4]rgb) {
 	for k := range 3 {
 		a, b := widen(e.q[0][k], k), widen(e.q[1][k], k)
@@ -256,14 +256,14 @@ func (e *ends) palette() (p [4]rgb) {
 	return p
 }
 
-// assign gives each pixel the place that is nearest along the line, and tells the sum of the errors' squares.
+// assign gives each pixel the nearest place along the line, and returns the sum of squared errors.
 func (c *colors) assign(e *ends) (fit, int32) {
 	if c.by != nil && c.n == 16 {
 		return c.assignLanes(e)
 	}
 	p := e.palette()
 	d := rgb{p[e.last&3][0] - p[0][0], p[e.last&3][1] - p[0][1], p[e.last&3][2] - p[0][2]}
-	middle := rgb{2: 1 << 30} // with three places nothing is beyond; and it is not so great that a difference would overflow
+	middle := rgb{2: 1 << 30} // unreachable with three places, but small enough that differences do not overflow
 	for i := range e.last {
 		a, b := &p[i&3], &p[(i+1)&3]
 		middle[i] = (a[0]+b[0])*d[0] + (a[1]+b[1])*d[1] + (a[2]+b[2])*d[2]
@@ -286,11 +286,11 @@ func (c *colors) assign(e *ends) (fit, int32) {
 	return f, err
 }
 
-// solve gives the endpoints of least squares that 5, 6 and 5 bits can say, and how good they are: 36 times the
-// sum of the errors' squares, less what does not depend on the endpoints.
+// solve returns the least-squares endpoints in 5, 6 and 5 bits, and their score: 36 times the sum of squared errors, without
+// the part that does not depend on the endpoints.
 //
-// With u = t/last the error is the sum of |(1-u)*a + u*b - x|^2 for endpoints a and b, a quadratic form in each
-// channel by itself. The first endpoint is tried at both sides of its real optimum, the second is then the best for it.
+// With u = t/last the error is the sum of |(1-u)*a + u*b - x|^2 for endpoints a and b, a separate quadratic form for each
+// channel. solve tries the first endpoint on both sides of its real optimum, each with the best second endpoint for it.
 func (f *fit) solve() (ends, int32) {
 	l := f.last
 	aa, ab, bb := f.n*l*l-2*l*f.t+f.tt, l*f.t-f.tt, f.tt // of a*a, a*b, b*b, times l*l
@@ -320,10 +320,11 @@ func (f *fit) solve() (ends, int32) {
 	return e, sum * (36 / (l * l))
 }
 
-// colorCodes are the indices of places, by last and by whether the endpoints are swapped.
+// colorCodes are the indices of the places, by last and by whether the endpoints are swapped.
 var colorCodes = [4][2][4]uint64{2: {{0, 2, 1}, {1, 2, 0}}, 3: {{0, 2, 3, 1}, {1, 3, 2, 0}}}
 
-// write gives the block of some endpoints, each pixel at its nearest place. Their order says how many places there are.
+// write returns the block for some endpoints, with each pixel at its nearest place. The order of the endpoints encodes the
+// number of places.
 func (c *colors) write(e ends) uint64 {
 	p := e.palette()
 	q0 := uint64(e.q[0][0]<<11 | e.q[0][1]<<5 | e.q[0][2])
@@ -334,7 +335,7 @@ func (c *colors) write(e ends) uint64 {
 		codes = &colorCodes[e.last&3][1]
 	}
 	if q0 == q1 {
-		codes = &[4]uint64{} // equal endpoints mean three places, whatever was meant
+		codes = &[4]uint64{} // equal endpoints always mean three places
 	}
 	if c.by != nil && c.n == 16 {
 		return q0 | q1<<16 | c.codesLanes(&p, e.last, codes)<<32

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// few makes blocks of a few colours, some of them near each other: what drawings are of, and where endpoints coincide.
+// few returns n blocks of a few colours, some of them similar, as in drawings and where endpoints coincide.
 func few(n int) []byte {
 	r := rand.New(rand.NewPCG(13, 14))
 	pix := make([]byte, 0, 64*n)
@@ -33,7 +33,7 @@ func few(n int) []byte {
 	return pix
 }
 
-// row lays blocks of 4 x 4 out as an image of one row of blocks.
+// row arranges blocks of 4 x 4 as an image of one row of blocks.
 func row(blocks []byte) (pix []byte, w, h int) {
 	w = len(blocks) / 16
 	pix = make([]byte, len(blocks))
@@ -43,7 +43,8 @@ func row(blocks []byte) (pix []byte, w, h int) {
 	return pix, w, 4
 }
 
-// An opaque texture has no transparent pixel, whoever reads it: Direct3D knows only the format that may have some.
+// An opaque texture has no transparent pixels in any decoder: Direct3D has only the variant of BC1 that may have transparent
+// pixels.
 func TestOpaque(t *testing.T) {
 	for _, blocks := range [][]byte{few(400), noise(4, 1600, 3)} {
 		pix, w, h := row(blocks)
@@ -62,7 +63,8 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// Alpha below 128 is a transparent black, all else opaque; and what is opaque does not suffer by more than having three places.
+// Pixels with an alpha below 128 become transparent black, all others opaque. The opaque pixels lose only what three places
+// cost.
 func TestPunchThrough(t *testing.T) {
 	for _, blocks := range [][]byte{few(400), noise(4, 1600, 3), make([]byte, 64)} {
 		pix, w, h := row(blocks)
@@ -90,7 +92,8 @@ func TestPunchThrough(t *testing.T) {
 	}
 }
 
-// Old hardware reads the colour of BC3 as that of BC1: the first endpoint is the greater one, so that both have four places.
+// Old hardware reads the colour of BC3 as that of BC1. So the first endpoint must be the greater one, for four places in
+// both.
 func TestEndpointOrder(t *testing.T) {
 	pix, w, h := row(few(400))
 	for _, q := range qualities {
@@ -104,7 +107,7 @@ func TestEndpointOrder(t *testing.T) {
 	}
 }
 
-// A single colour is met as exactly as any two endpoints can.
+// A single colour is as exact as any two endpoints allow.
 func TestSolid(t *testing.T) {
 	nearest := func(v, bits int, four bool) int { // the smallest error by trying all pairs
 		least := 255
@@ -120,7 +123,7 @@ func TestSolid(t *testing.T) {
 		}
 		return least
 	}
-	var want [2][256][2]int // squares, by four places, value and 6 bits
+	var want [2][256][2]int // squared errors, by four places, value and 6 bits
 	for v := range 256 {
 		for wide := range 2 {
 			for four := range 2 {
@@ -156,7 +159,7 @@ func TestSolid(t *testing.T) {
 	}
 }
 
-// The gain of a shape is what least squares give in the ordinary way.
+// The gain of a shape equals the result of ordinary least squares.
 func TestClusterGains(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	for n := 2; n <= 16; n++ {
@@ -197,7 +200,7 @@ func TestClusterGains(t *testing.T) {
 	}
 }
 
-// leastSquares are the sums of the squares that one colour leaves, and that the best line leaves on which the pixels are at the places
+// leastSquares returns the sums of squared errors for a single colour, and for the best line with the pixels at the places
 // of a shape.
 func leastSquares(c *colors, cut [3]uint8) (all, left float64) {
 	n := float64(c.n)
@@ -237,8 +240,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Two colours are as good as the endpoints' bits let them be, with transparent pixels beside them or without: off by no more than 4, 2 and
-// 4.
+// Two colours are as exact as the bits of the endpoints allow, with transparent pixels or without: the error is at most 4, 2
+// and 4.
 func TestTwoColors(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 1000 {
@@ -264,7 +267,7 @@ func TestTwoColors(t *testing.T) {
 	}
 }
 
-// The error that a search goes by is the one that is left.
+// The error in a search equals the final error.
 func TestAssign(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	for range 2000 {
@@ -280,14 +283,14 @@ func TestAssign(t *testing.T) {
 		_, got := c.assign(&e)
 		back := pixels
 		decodeColor(&back, c.write(e), BC1)
-		// By the rounding of its places a line is not quite one: what is nearest along it may not be what is nearest.
+		// Rounding moves the places off the line, so the nearest place along the line is not always the nearest colour.
 		if want := int32(squares(BC1, pixels[:], back[:])); got < want || float64(got) > 1.01*float64(want)+50 {
 			t.Fatalf("%v: %d, want %d", e, got, want)
 		}
 	}
 }
 
-// What is on a line that endpoints can say is held nearly exactly: nothing but the rounding of the endpoints is lost.
+// Colours on a line between possible endpoints are nearly exact: only the rounding of the endpoints is lost.
 func TestColorLine(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for range 300 {

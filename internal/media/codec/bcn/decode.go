@@ -7,10 +7,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// Decode turns blocks into width x height straight RGBA values, rows top down.
+// Decode decodes blocks to width x height straight RGBA values, rows top down.
 //
-// Channels that a format does not have are as a GPU's sampler gives them: green and blue 0, alpha 255. A signed channel
-// comes with -1 as 0 and 1 as 255. An error is one of ErrFormat, ErrSize and ErrLength.
+// Channels that a format does not have are set as by a GPU's sampler: green and blue 0, alpha 255. Signed channels are
+// mapped from -1..1 to 0..255. An error is ErrFormat, ErrSize or ErrLength.
 func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	if f >= formats {
 		return nil, fmt.Errorf("decode %v: %w", f, ErrFormat)
@@ -20,7 +20,7 @@ func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	}
 	columns, rows := block.Size(width, height, 4, 4)
 	size := f.BlockBytes()
-	if uint64(len(data)) != uint64(columns)*uint64(rows)*uint64(size) { // the image takes no more than 8 times this, and a block
+	if uint64(len(data)) != uint64(columns)*uint64(rows)*uint64(size) { // the image has at most 8 times this size, and a block
 		return nil, fmt.Errorf("decode %v of %d x %d: %w: %d bytes", f, width, height, ErrLength, len(data))
 	}
 	out := make([]byte, 4*width*height)
@@ -33,7 +33,7 @@ func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	return out, nil
 }
 
-// decodeBlock gives the 16 RGBA pixels of a block.
+// decodeBlock returns the 16 RGBA pixels of a block.
 func decodeBlock(f Format, data []byte) (pixels [64]byte) {
 	for i := 3; i < 64; i += 4 {
 		pixels[i] = 255
@@ -70,7 +70,7 @@ func decodeBlock(f Format, data []byte) (pixels [64]byte) {
 //	16  u16 second endpoint
 //	32  16 x 2 bits, the first pixel lowest
 //
-// Where the first endpoint is not the greater number, BC1 has three places and black; BC2 and BC3 never do.
+// If the first endpoint is not the greater number, BC1 has three places and black; BC2 and BC3 always have four places.
 func decodeColor(pixels *[64]byte, b uint64, f Format) {
 	var palette [4][4]byte // by index, RGBA
 	e0, e1 := expand(uint16(b)), expand(uint16(b>>16))
@@ -100,7 +100,7 @@ func decodeColor(pixels *[64]byte, b uint64, f Format) {
 }
 
 // decodeChannel sets one channel. A block is u8 first endpoint, u8 second endpoint, 16 x 3 bits with the first pixel lowest.
-// Where the first endpoint is not the greater, there are six places and the values 0 and 255.
+// If the first endpoint is not the greater one, there are six places and the values 0 and 255.
 func decodeChannel(pixels *[64]byte, at int, b uint64) {
 	e0, e1 := int(b&255), int(b>>8&255)
 	palette := [8]byte{byte(e0), byte(e1), 6: 0, 7: 255}
@@ -118,7 +118,8 @@ func decodeChannel(pixels *[64]byte, at int, b uint64) {
 	}
 }
 
-// decodeSigned is decodeChannel of endpoints from -127 to 127, and -128 which is -127 in all but the comparison.
+// decodeSigned is decodeChannel for endpoints from -127 to 127. An endpoint of -128 counts as -127, except in the comparison
+// of the endpoints.
 func decodeSigned(pixels *[64]byte, at int, b uint64) {
 	s0, s1 := int8(b), int8(b>>8)
 	e0, e1 := max(int(s0), -127), max(int(s1), -127)
@@ -137,12 +138,12 @@ func decodeSigned(pixels *[64]byte, at int, b uint64) {
 	}
 }
 
-// unsign maps -127 to 127 to the nearest of 0 to 255; the 127.5 of zero goes up.
+// unsign maps -127..127 to the nearest of 0..255; the 127.5 of zero is rounded up.
 func unsign(v int) byte {
 	return byte(((v+127)*255 + 127) / 254)
 }
 
-// expand gives the 8-bit red, green and blue of 5:6:5 bits: the high bits are repeated below.
+// expand returns 5:6:5 bits as red, green and blue of 8 bits: the high bits are repeated below.
 func expand(v uint16) [3]int32 {
 	r, g, b := int32(v>>11), int32(v>>5&63), int32(v&31)
 	return [3]int32{r<<3 | r>>2, g<<2 | g>>4, b<<3 | b>>2}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Blocks made by hand. The first four pixels take the indices 0, 1, 2, 3; what they are follows from the formulas of the
+// Blocks made by hand. The first four pixels have the indices 0, 1, 2, 3; their values follow from the formulas of the
 // Khronos Data Format Specification, rounded down.
 func TestDecodeBlock(t *testing.T) {
 	const (
@@ -62,7 +62,7 @@ func TestDecodeBlock(t *testing.T) {
 	}
 }
 
-// The same from the specification's tables, pixel by pixel, against random blocks.
+// Random blocks decode to the same pixels as by the tables of the specification.
 func TestDecodeAgainstTables(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for f := range formats {
@@ -113,7 +113,7 @@ func pixelByTables(f Format, b []byte, i int) [4]byte {
 func colorByTables(b []byte, i int, four, alpha bool) [4]byte {
 	c0, c1 := int(b[0])+int(b[1])*256, int(b[2])+int(b[3])*256
 	index := b[4+i/4] >> (2 * (i % 4)) & 3
-	weights := [4][3]int{{1, 0, 1}, {0, 1, 1}, {2, 1, 3}, {1, 2, 3}}[index] // of c0, of c1, divisor
+	weights := [4][3]int{{1, 0, 1}, {0, 1, 1}, {2, 1, 3}, {1, 2, 3}}[index] // factors of c0 and c1, divisor
 	if !four && c0 <= c1 {
 		weights = [4][3]int{{1, 0, 1}, {0, 1, 1}, {1, 1, 2}, {0, 0, 1}}[index]
 		if index == 3 && alpha {
@@ -193,7 +193,7 @@ func TestFormatString(t *testing.T) {
 	}
 }
 
-// Decode takes any bytes; those that are as long as they must be decode to what the tables say.
+// FuzzDecode passes any bytes to Decode; those of the right length must decode as by the tables.
 func FuzzDecode(f *testing.F) {
 	for k := range formats {
 		f.Add(uint8(k), uint16(4), uint16(4), make([]byte, k.BlockBytes()))

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// lineTable is what lineErrors knows of lines of eight places, or of six and both ends of the range.
+// lineTable has the constants of lineErrors for lines of eight places, or of six and both ends of the range.
 type lineTable struct {
 	low, high, more, by [16]int16 // twice the eight places
 	pick                [8][32]uint8
@@ -33,7 +33,8 @@ var lineTables = sync.OnceValue(func() *[2]lineTable {
 	return t
 })
 
-// gains gives the gains of the first n lines, all of eight places or all of six. Of what is no line the gain means nothing.
+// gains returns the gains of the first n lines, all of eight places or all of six. The gain of an invalid line is
+// meaningless.
 func (c *channel) gains(lines *[8]line, n int) (gains [8]int32) {
 	if !c.lanes {
 		for i := range lines[:n] {
@@ -56,7 +57,7 @@ func (c *channel) gains(lines *[8]line, n int) (gains [8]int32) {
 	return gains
 }
 
-// fill takes the values in for lineErrors.
+// fill stores the values for lineErrors.
 func (c *channel) fill(pixels *[64]byte, at int) {
 	c.squares = 0
 	for i := range c.values {
@@ -66,7 +67,7 @@ func (c *channel) fill(pixels *[64]byte, at int) {
 	}
 }
 
-// searchLanes is search with the gains of all moves at once, which it takes in the same order.
+// searchLanes is search with the gains of all moves computed at once; it tries them in the same order.
 func (c *channel) searchLanes(s scored) scored {
 	var lines [8]line
 	for step := max(1, (s.high-s.low)>>4); step > 0; step >>= 1 {
@@ -84,7 +85,7 @@ func (c *channel) searchLanes(s scored) scored {
 	return s
 }
 
-// around gives the lines that a step leads to, and their gains.
+// around returns the lines that a step leads to, and their gains.
 func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 	for i, d := range moves {
 		lines[i] = line{s.low + d[0]*step, s.high + d[1]*step, s.six}
@@ -92,7 +93,7 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 	return c.gains(lines, 8)
 }
 
-// colorLanes is what lanes know of the colours of a block of 16 pixels that count.
+// colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
 	rg, b   [16]uint32 // the pixels as words: red and green, blue and 0
 	sums    [3][16]float32
@@ -101,7 +102,7 @@ type colorLanes struct {
 	found   [8 * shapeGroups]uint16
 }
 
-// fill takes the pixels in.
+// fill stores the pixels.
 func (l *colorLanes) fill(x *[16]rgb) {
 	for i := range x {
 		p := &x[i]
@@ -109,12 +110,12 @@ func (l *colorLanes) fill(x *[16]rgb) {
 	}
 }
 
-// words are endpoints as endErrors takes them.
+// words returns the endpoints in the layout of endErrors.
 func (e *ends) words() [8]int16 {
 	return [8]int16{int16(e.q[0][0]), int16(e.q[0][1]), int16(e.q[0][2]), 0, int16(e.q[1][0]), int16(e.q[1][1]), int16(e.q[1][2])}
 }
 
-// assignLanes is assign.
+// assignLanes is assign in vector code.
 func (c *colors) assignLanes(e *ends) (fit, int32) {
 	var s [12]int32
 	words := e.words()
@@ -122,7 +123,7 @@ func (c *colors) assignLanes(e *ends) (fit, int32) {
 	return fit{last: e.last, n: 16, t: s[0], tt: s[1], tx: rgb{s[4], s[5], s[6]}, x: c.sum}, s[2]
 }
 
-// codesLanes are the codes of the places nearest to the pixels, by the codes of the places.
+// codesLanes returns the codes of the places nearest to the pixels.
 func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 	var places [4]uint64
 	var by [4]uint32
@@ -133,7 +134,7 @@ func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 	return uint64(nearestLanes(&c.by.rg[0], &places, &by))
 }
 
-// solveLanes is what solve does with the sums of squares of a and b and of their products.
+// solveLanes is the part of solve after the sums of squares of a and b and of their products.
 func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
 	sums := [8]int32{f.tx[0], f.tx[1], f.tx[2], 0, f.x[0], f.x[1], f.x[2]}
 	var q [8]int32
@@ -141,7 +142,7 @@ func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
 	return ends{f.last, [2]rgb{{q[0], q[1], q[2]}, {q[4], q[5], q[6]}}}, sum
 }
 
-// polishLanes is polish with the errors of all moves at once, which it takes in the same order.
+// polishLanes is polish with the errors of all moves computed at once; it tries them in the same order.
 func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
 	for moved := err > 0; moved; {
 		moved = false
@@ -169,7 +170,7 @@ func (e *ends) move(k, i int) {
 	e.q[1][k] += moves[i&7][1]
 }
 
-// around gives the errors of the ends that the moves from a number on lead to. Of what are no ends, the error means nothing.
+// around returns the errors of the ends for all moves from the given number on. The error of invalid ends is meaningless.
 func (c *colors) around(e *ends, from, ways int) (errs [24]int32) {
 	var all [24][8]int16
 	n := 3 * ways
@@ -188,10 +189,10 @@ func (c *colors) around(e *ends, from, ways int) (errs [24]int32) {
 	return errs
 }
 
-// shapeGroups is the number of registers of shapes of 16 pixels, in the order of shapeGains.
+// shapeGroups is the number of vectors of shapes of 16 pixels, in the order of shapeGains.
 const shapeGroups = 156
 
-// laneShapes are the shapes of 16 pixels as shapeGains has them: inverse is not a number where there is no shape.
+// laneShapes has the shapes of 16 pixels in the layout of shapeGains; inverse is NaN for unused entries.
 var laneShapes = sync.OnceValue(func() *struct {
 	cuts    [8 * shapeGroups][3]uint8
 	inverse [8 * shapeGroups]float32
@@ -217,7 +218,7 @@ var laneShapes = sync.OnceValue(func() *struct {
 	return t
 })
 
-// clusterLanes is what measure and pick do for 16 pixels.
+// clusterLanes is measure and pick for 16 pixels.
 func (c *colors) clusterLanes(most int) {
 	l, s := c.by, laneShapes()
 	var v [17][3]float32
@@ -230,7 +231,7 @@ func (c *colors) clusterLanes(most int) {
 	spread := spreadOf(&v, 16)
 	var all [24]int32
 	shapeGains(&l.sums, &s.inverse[0], &l.scratch[0], &l.gains[0], &all)
-	// No gain below the least of the most promising ones would be kept.
+	// Gains below the least of the most promising ones would not be kept.
 	best := greatest(&all, most)
 	limit := max(limitOf(math.Float32frombits(uint32(best[0])), spread), best[(most-1)&15])
 	c.top = c.top[:0]
@@ -239,7 +240,7 @@ func (c *colors) clusterLanes(most int) {
 	}
 }
 
-// greatest are the n greatest of some gains, up to 16 and none below 0, in order.
+// greatest returns the n greatest gains, up to 16 and none below 0, in order.
 func greatest(all *[24]int32, n int) (best [16]int32) {
 	for _, g := range all {
 		k := n - 1

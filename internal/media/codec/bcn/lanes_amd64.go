@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . bcn
 
-// lanes says whether the errors of many lines, pixels or shapes are found at once. It changes no byte.
+// lanes reports whether the errors of many lines, pixels or shapes are computed at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape

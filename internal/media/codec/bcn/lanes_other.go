@@ -2,7 +2,7 @@
 
 package bcn
 
-// lanes is never true here; the functions are there for the compiler.
+// lanes is always false here; the compiler needs the functions.
 var lanes = false
 
 func lineErrors(*[16]uint8, *[8]int16, *[8]int16, *int16, *[8]int32) {}

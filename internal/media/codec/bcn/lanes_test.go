@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// The gains of eight lines at once are those of each.
+// The gains of eight lines computed at once equal those computed one by one.
 func TestGainLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -41,7 +41,7 @@ func TestGainLanes(t *testing.T) {
 	}
 }
 
-// Both ways code every block alike.
+// Vector code and plain Go encode every block to the same bytes.
 func TestLanesSameBytes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -50,7 +50,7 @@ func TestLanesSameBytes(t *testing.T) {
 	sameBytes(t, "noise", noise(128, 64, 9), 128, 64)
 }
 
-// sameBytes checks that both ways code a picture alike, in every format and at every quality.
+// sameBytes checks that both encode an image to the same bytes, in every format and at every quality.
 func sameBytes(t *testing.T, name string, pix []byte, width, height int) {
 	t.Helper()
 	defer func() { lanes = true }()
@@ -70,7 +70,7 @@ func sameBytes(t *testing.T, name string, pix []byte, width, height int) {
 	}
 }
 
-// Blocks of all kinds are coded alike: noise of every strength, two values, few values, greys, slopes.
+// Blocks of all kinds are encoded to the same bytes: noise of every strength, two values, few values, greys, gradients.
 func TestColorLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -99,7 +99,7 @@ func TestColorLanes(t *testing.T) {
 	sameBytes(t, "blocks", pix, 4, 4*n)
 }
 
-// Real textures are coded alike, too.
+// Textures of games are encoded to the same bytes, too.
 func TestColorLanesCorpus(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -115,7 +115,7 @@ func TestColorLanesCorpus(t *testing.T) {
 	}
 }
 
-// What is generated is what its generator, as it is now, wrote.
+// The generated file matches the current generator.
 func TestGenerated(t *testing.T) {
 	var files [3][]byte
 	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/bcn.go"} {

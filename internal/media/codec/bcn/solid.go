@@ -2,19 +2,20 @@ package bcn
 
 import "sync"
 
-// solid is the best pair of endpoints for one value of one channel, when all pixels are at place 1.
+// solid is the best pair of endpoints for one value of one channel, with all pixels at place 1.
 type solid struct {
 	q   [2]uint8
-	err uint16 // the error's square
+	err uint16 // squared error
 }
 
 // solidTable has the best pair for each value.
 type solidTable [256]solid
 
-// solids holds the tables, for 2 and 3 as the last place and for 5 and 6 bits.
+// solids has the tables, for 2 and 3 as the last place and for 5 and 6 bits.
 //
-// Between two endpoints a single colour is met more exactly than at one: 5 bits alone miss by up to 4, four places by no more than 1, three
-// by 2. Of equal pairs the closer one is taken, on which decoders that round in other ways differ less.
+// A place between two endpoints represents a single colour more exactly than an endpoint: 5 bits alone are off by up to 4,
+// four places by at most 1, three by 2. Of equally good pairs the closer one is taken, which differs less between decoders
+// with other rounding.
 var solids = sync.OnceValue(func() *[4][2]solidTable {
 	all := new([4][2]solidTable)
 	for last := int32(2); last <= 3; last++ {
@@ -35,7 +36,7 @@ var solids = sync.OnceValue(func() *[4][2]solidTable {
 	return all
 })
 
-// offer enters a pair of endpoints for the values near what it makes; none is further than 8 from all that pairs make.
+// offer enters a pair of endpoints for the values within 8 of its result; no value is further from the result of every pair.
 func (t *solidTable) offer(last int32, wide int, q0, q1 int32) {
 	at := between(widen(q0, wide), widen(q1, wide), 1, last)
 	for v := max(0, at-8); v <= min(255, at+8); v++ {
@@ -45,7 +46,7 @@ func (t *solidTable) offer(last int32, wide int, q0, q1 int32) {
 	}
 }
 
-// solid gives the best endpoints for a single colour.
+// solid returns the best endpoints for a single colour.
 func (c *colors) solid(x rgb, f Format) (best ends) {
 	least := worst
 	for last := int32(3); last >= 2; last-- {

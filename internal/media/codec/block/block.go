@@ -1,8 +1,7 @@
-// Package block is what the codecs of block-compressed textures share: how hard to try, and how an image is cut into
-// blocks that are worked on side by side.
+// Package block has what the codecs of block-compressed textures share: the quality setting, and the division of an image
+// into blocks that are coded in parallel.
 //
-// Its rule: a block is coded by itself, from its own pixels alone, so the same image gives the same bytes however many
-// workers there are.
+// Each block is coded from its own pixels alone. So the same image gives the same bytes with any number of workers.
 package block
 
 import (
@@ -10,33 +9,33 @@ import (
 	"sync/atomic"
 )
 
-// Quality says how much time an encoder takes for a block.
+// Quality is the time that an encoder spends on a block.
 type Quality uint8
 
 const (
-	Fast   Quality = iota // for a look at once: while an artist waits
-	Normal                // for every day
+	Fast   Quality = iota // for previews, while an artist waits
+	Normal                // for everyday builds
 	Best                  // for a release
-	Draft                 // below Fast, for a glance until a better one is there; BC7 alone has it
+	Draft                 // below Fast, for a preview until a better one is ready; only BC7 has it
 )
 
 // Options of an encoder.
 type Options struct {
 	Quality Quality
-	Workers int // at most so many goroutines; less than 1 is 1
+	Workers int // the largest number of goroutines; less than 1 is 1
 
-	// Stop, when it is closed, ends the encoder before its next row of blocks. What it returns is of no use then.
+	// Closing Stop ends the encoder before its next row of blocks. Its result is then incomplete.
 	Stop <-chan struct{}
 }
 
-// Size of an image in blocks of some width and height, partial ones counted.
+// Size returns the size of an image in blocks, partial ones included.
 func Size(width, height, blockWidth, blockHeight int) (columns, rows int) {
 	return (width + blockWidth - 1) / blockWidth, (height + blockHeight - 1) / blockHeight
 }
 
-// Rows calls work from up to workers goroutines and returns when all are done. Each call gets a function that hands
-// out the rows of blocks 0..rows-1, each to one of them, and a negative number at the end. What a worker needs for itself it
-// makes once, before it takes its first row.
+// Rows runs work on up to workers goroutines and returns when all are done. The function next hands out the rows of blocks
+// 0..rows-1, each to one worker, and a negative number at the end. A worker allocates its own state once, before it takes
+// its first row.
 func Rows(rows, workers int, work func(next func() int)) {
 	var at atomic.Int64
 	next := func() int {
@@ -57,7 +56,7 @@ func Rows(rows, workers int, work func(next func() int)) {
 	wg.Wait()
 }
 
-// Rows is the function Rows with the options' workers, and ends when they say so.
+// Rows calls the function Rows with the workers of the options, and ends early when Stop is closed.
 func (o *Options) Rows(rows int, work func(next func() int)) {
 	if o.Stop == nil {
 		Rows(rows, o.Workers, work)
@@ -75,9 +74,9 @@ func (o *Options) Rows(rows int, work func(next func() int)) {
 	})
 }
 
-// Gather copies the block at column and row out of an image of RGBA values, width by height, into dst, which is
-// blockWidth*blockHeight*4 long. Beyond the right and the bottom edge the last pixel is repeated, so that a partial
-// block is not led astray by colours that nobody sees.
+// Gather copies the block at column and row of an image of RGBA values, width by height, into dst, which has
+// blockWidth*blockHeight*4 values. Beyond the right and the bottom edge it repeats the last pixel, so that invisible colours
+// do not affect a partial block.
 func Gather[T byte | float32](dst, pix []T, width, height, blockWidth, blockHeight, column, row int) {
 	x, y := column*blockWidth, row*blockHeight
 	across := min(blockWidth, width-x)
@@ -91,7 +90,7 @@ func Gather[T byte | float32](dst, pix []T, width, height, blockWidth, blockHeig
 	}
 }
 
-// Scatter is the reverse of Gather: it copies what of a block lies inside the image.
+// Scatter is the reverse of Gather: it copies the part of a block that lies inside the image.
 func Scatter[T byte | float32](pix, src []T, width, height, blockWidth, blockHeight, column, row int) {
 	x, y := column*blockWidth, row*blockHeight
 	across := min(blockWidth, width-x)

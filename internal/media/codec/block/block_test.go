@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every pixel of an image comes back, at any size and any size of block, and what lies beyond the edge repeats it.
+// Every pixel of an image is restored, at any size of image and block; pixels beyond the edge repeat it.
 func TestGatherScatter(t *testing.T) {
 	for _, b := range [][2]int{{4, 4}, {6, 6}, {8, 5}} {
 		for w := 1; w <= 17; w++ {

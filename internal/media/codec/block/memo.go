@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Memo remembers some of the blocks of RGBA pixels that a worker coded last, and what became of them: drawn pictures repeat
-// themselves. As each block is coded from its own pixels alone, it changes no byte.
+// Memo caches the codes of recent blocks of RGBA pixels of one worker, since drawn images repeat blocks. Each block is coded
+// from its own pixels alone, so the cache does not change the output.
 type Memo struct {
 	slots [256]slot
 	pix   []byte // of each slot
@@ -17,10 +17,11 @@ type slot struct {
 	code [16]byte
 }
 
-// Of gives the place for the code of a block of 4x4 pixels, and whether it is there already; who finds it is not writes it.
+// Of returns the slot for the code of a block of 4x4 pixels, and reports whether it already has the code. If not, the caller
+// writes the code there.
 func (m *Memo) Of(pix *[64]byte) (code *[16]byte, known bool) { return m.OfAny(pix[:]) }
 
-// OfAny is Of for blocks of any size, which is the same for all of a Memo.
+// OfAny is Of for blocks of any size. All blocks of a Memo have the same size.
 func (m *Memo) OfAny(pix []byte) (code *[16]byte, known bool) {
 	if m.pix == nil {
 		m.pix = make([]byte, len(m.slots)*len(pix))

@@ -1,8 +1,8 @@
-// Package bmfont reads and writes bitmap fonts in the text form of AngelCode's BMFont (*.fnt), which most engines read: where each
-// glyph is on which picture, and how far apart glyphs are. The format is that of
+// Package bmfont reads and writes bitmap fonts in the text form of AngelCode's BMFont (*.fnt), which most engines read. A
+// font file has the place of each glyph on the page images, and the distances between glyphs. The format is that of
 // https://www.angelcode.com/products/bmfont/doc/file_format.html.
 //
-// Its rules: what it does not know it passes over; numbers are whole pixels; limits are checked before memory is taken.
+// Unknown lines and fields are ignored; numbers are whole pixels; limits are checked before memory is allocated.
 package bmfont
 
 import (
@@ -23,25 +23,25 @@ const (
 type Font struct {
 	Face       string
 	Size       int // in pixels
-	LineHeight int // from one base line to the next
-	Base       int // from the top of a line to its base line
+	LineHeight int // distance of base lines
+	Base       int // distance from the top of a line to its base line
 	ScaleW     int // size of the pages
 	ScaleH     int
-	Pages      []string // files
+	Pages      []string // file names
 	Chars      []Char
 	Kernings   []Kerning
 }
 
-// Char is a glyph. X, Y, Width and Height are where it is on its page.
+// Char is a glyph. X, Y, Width and Height are its rectangle on its page.
 type Char struct {
-	ID                  int // code point; -1 is what stands for missing ones
+	ID                  int // code point; -1 is the glyph for missing characters
 	X, Y, Width, Height int
-	XOffset, YOffset    int // from the pen, and from the top of the line, to the glyph's top left corner
-	XAdvance            int // how far the pen moves
+	XOffset, YOffset    int // from the pen position and the top of the line to the glyph's top left corner
+	XAdvance            int // how far the pen moves, in pixels
 	Page                int
 }
 
-// Kerning is how much nearer or further the second of two glyphs is.
+// Kerning changes the distance between the glyphs First and Second by Amount pixels.
 type Kerning struct{ First, Second, Amount int }
 
 // Write encodes a font.
@@ -52,7 +52,7 @@ func Write(f *Font) ([]byte, error) {
 	}
 	for _, s := range append([]string{f.Face}, f.Pages...) {
 		if strings.ContainsAny(s, "\"\r\n") {
-			return nil, fmt.Errorf("the name %q cannot be said in a BMFont", s)
+			return nil, fmt.Errorf("the name %q cannot be written in a BMFont", s)
 		}
 	}
 	var b bytes.Buffer
@@ -122,7 +122,7 @@ func (f *Font) line(tag string, v fields) error {
 	return v.err()
 }
 
-// fields of a line: name=value, values with spaces in quotes.
+// fields are the name=value pairs of a line; values with spaces are in quotes.
 type fields struct {
 	values map[string]string
 	wrong  *string // the first value that is not a number
@@ -148,7 +148,8 @@ func values(s string) (fields, error) {
 	return v, nil
 }
 
-// closing cuts at the quote that ends a value: the first with a space or nothing behind it, as some write letter=""".
+// closing splits s at the quote that ends a value: the first quote before a space or the end, because some programs write
+// letter=""".
 func closing(s string) (value, rest string, ok bool) {
 	for i := range len(s) {
 		if s[i] == '"' && (i+1 == len(s) || s[i+1] == ' ') {
@@ -160,7 +161,7 @@ func closing(s string) (value, rest string, ok bool) {
 
 func (v fields) text(name string) string { return v.values[name] }
 
-// number is 0 if it is not there.
+// number returns the number in a field, or 0 if the field is missing.
 func (v fields) number(name string) int {
 	text, ok := v.values[name]
 	n, err := strconv.ParseInt(text, 10, 32)

@@ -75,7 +75,7 @@ func FuzzRead(f *testing.F) {
 		}
 		b, err := Write(font)
 		if err != nil {
-			return // a name that cannot be said
+			return // a name that cannot be written
 		}
 		again, err := Read(b)
 		if err != nil || !cmp.Equal(font, again) {
@@ -84,7 +84,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Fonts of real games are read.
+// TestCorpus reads the fonts of real games.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {

@@ -1,17 +1,18 @@
 // Package bmp reads Windows and OS/2 bitmaps.
 //
-// It is here beside golang.org/x/image/bmp since that one reads heads of 40, 108 and 124 bytes without packing alone: not RLE, 16 bits, masks of
-// other bits, heads of OS/2, nor files whose padding or colour map is cut short.
+// Package golang.org/x/image/bmp reads only uncompressed files with headers of 40, 108 and 124 bytes. It does not read RLE,
+// 16 bits per pixel, other masks, OS/2 headers, or files whose padding or colour map is cut short. This package does.
 //
-// It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits; RLE4 and RLE8;
-// masks of any bits in a row. Where that leaves a choice:
+// It follows "Bitmap Storage" of the Windows documentation: headers of 12 to 124 bytes; 1, 2, 4, 8, 16, 24 and 32 bits per
+// pixel; RLE4 and RLE8; masks of any contiguous bits. Where the documentation leaves a choice:
 //
-//   - Alpha is where a mask says so, and in the fourth byte of plain 32-bit pixels below a header of 108 bytes or more. Below a shorter
-//     one that byte means nothing. Alpha that is 0 all over the image was forgotten: it is opaque.
-//   - Pixels that RLE jumps over have colour 0; those beyond the end of a row, with which some programs fill it up, are dropped.
-//   - A colour that the map lacks is black.
+//   - Alpha is read through a mask, or from the fourth byte of plain 32-bit pixels if the header has 108 bytes or more. With
+//     a shorter header that byte is ignored. If alpha is 0 in the whole image, the image is opaque.
+//   - Pixels that RLE skips have colour 0. Pixels beyond the end of a row, which some programs write as filling, are
+//     ignored.
+//   - A colour that is missing in the map is black.
 //
-// Memory is taken only after the number of pixels was compared with the caller's limit and, but for RLE, with the
+// Memory is allocated only after the number of pixels was compared with the caller's limit and, except for RLE, with the
 // length of the data.
 package bmp
 
@@ -28,35 +29,35 @@ const (
 	plain      = 0
 	rle8       = 1
 	rle4       = 2
-	masked     = 3  // red, green and blue by masks
-	alphaMask  = 6  // and alpha
+	masked     = 3  // masks for red, green and blue
+	alphaMask  = 6  // a mask for alpha, too
 	fileHeader = 14 // bytes
 )
 
 // Header is the start of a file. All numbers are little-endian.
 //
-//	 0  2 bytes  "BM", then u32 size of the file and u32 of nothing: ignored
-//	10  u32      where the pixels begin
-//	14  u32      size of the header from here on: 12 of OS/2, or 16 to 124
-//	18  i32      width, i32 height: below 0 top down; u16 both, if the size is 12
-//	26  u16      1, u16 bits of a pixel
+//	 0  2 bytes  "BM", then u32 size of the file and u32 reserved: ignored
+//	10  u32      offset of the pixels
+//	14  u32      size of the header from here on: 12 for OS/2, or 16 to 124
+//	18  i32      width, i32 height: below 0 if rows run top down; both u16 if the size is 12
+//	26  u16      1, u16 bits per pixel
 //	30  u32      compression
 //	46  u32      colours of the map; 0 is all
 //	54  u32      masks of red, green, blue, alpha
-//	             the map: blue, green, red, 0; without the 0, if the size is 12
+//	             the map: blue, green, red, 0; without the 0 if the size is 12
 type Header struct {
 	Width, Height int
-	Depth         int // bits of a pixel
+	Depth         int // bits per pixel
 
 	topDown     bool
 	compression uint32
 	masks       [4]uint32 // of red, green, blue, alpha
 	palette     []byte
-	entry       int // bytes of a colour in the palette
+	entry       int // bytes per colour in the palette
 	pixels      int // offset
 }
 
-// ParseHeader reads the header and refuses what [Decode] cannot read.
+// ParseHeader reads the header. It returns an error for files that [Decode] cannot read.
 func ParseHeader(data []byte) (Header, error) {
 	if len(data) < fileHeader+12 {
 		return Header{}, input.ErrTruncated
@@ -102,7 +103,7 @@ func ParseHeader(data []byte) (Header, error) {
 			colours = 1 << h.Depth
 		}
 		end := after + int(colours)*h.entry
-		if h.pixels >= after { // some maps are shorter than they say
+		if h.pixels >= after { // some maps are shorter than the header says
 			end = min(end, h.pixels)
 		}
 		if end > len(data) {
@@ -113,8 +114,8 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, nil
 }
 
-// readMasks reads which bits are which colour, or sets those that are meant without, and gives where the header of this size ends with
-// them.
+// readMasks reads the masks of the colours, or sets the default masks of the format. It returns the end of a header of this
+// size together with its masks.
 func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
 	after = fileHeader + int(size)
 	if h.compression == masked || h.compression == alphaMask {
@@ -122,7 +123,7 @@ func (h *Header) readMasks(data []byte, size uint32) (after int, err error) {
 		if h.compression == alphaMask || size >= 56 {
 			n = 4
 		}
-		if size < 52 { // the masks follow it
+		if size < 52 { // the masks follow the header
 			after += 4 * n
 		}
 		if len(data) < 54+4*n {
@@ -161,8 +162,8 @@ func (h *Header) check() error {
 	return fmt.Errorf("%d bits a pixel with compression %d: %w", h.Depth, h.compression, input.ErrUnsupported)
 }
 
-// Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes. More than maxPixels
-// is [input.ErrTooLarge].
+// Decode decodes an image as RGBA, 8 bits per channel, straight alpha, rows top down, 4*Width*Height bytes. It returns
+// [input.ErrTooLarge] for more than maxPixels pixels.
 func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -176,14 +177,14 @@ func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	}
 	data = data[h.pixels:]
 	if h.compression == rle4 || h.compression == rle8 {
-		if err := h.runs(nil, data); err != nil { // before memory is taken for them
+		if err := h.runs(nil, data); err != nil { // before memory is allocated for the pixels
 			return h, nil, err
 		}
 		pix := make([]byte, 4*h.Width*h.Height)
 		return h, pix, h.runs(pix, data)
 	}
 	stride := (h.Width*h.Depth + 31) / 32 * 4
-	// The padding of the last row is missing now and then.
+	// The padding of the last row is sometimes missing.
 	if len(data) < stride*(h.Height-1)+(h.Width*h.Depth+7)/8 {
 		return h, nil, input.ErrTruncated
 	}
@@ -209,7 +210,7 @@ func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	return h, pix, nil
 }
 
-// row is where row i of the file is to be seen.
+// row returns the row of the image for row i of the file.
 func (h *Header) row(i int) int {
 	if h.topDown {
 		return i
@@ -224,7 +225,7 @@ func (h *Header) colour(dst []byte, index int) {
 	}
 }
 
-// indices reads a row of 1, 2, 4 or 8 bits a pixel, the leftmost pixel in the highest bits.
+// indices reads a row with 1, 2, 4 or 8 bits per pixel, the leftmost pixel in the highest bits.
 func (h *Header) indices(dst, row []byte) {
 	perByte := 8 / h.Depth
 	for x := range h.Width {
@@ -233,7 +234,7 @@ func (h *Header) indices(dst, row []byte) {
 	}
 }
 
-// fields reads a row of 16 or 32 bits a pixel by the masks.
+// fields reads a row with 16 or 32 bits per pixel through the masks.
 func (h *Header) fields(dst, row []byte) {
 	for x := range h.Width {
 		var v uint32
@@ -265,9 +266,9 @@ func opaqueIfForgotten(pix []byte) {
 	}
 }
 
-// runs reads RLE. A count over 0 repeats the byte that follows, of one pixel of 8 bits or of two of 4 by turns. After a 0 comes: 0, the end
-// of the row; 1, the end of the image; 2, bytes of how far to jump to the right and up; another count, so many pixels as they are,
-// padded to be even in bytes. Without pix they are but looked at.
+// runs reads RLE. A count above 0 repeats the byte that follows: one pixel of 8 bits, or two alternating pixels of 4 bits.
+// After a 0 follows: 0, the end of the row; 1, the end of the image; 2, two bytes with the distance to skip to the right and
+// up; or another count, of literal pixels, padded to an even number of bytes. If pix is nil, runs only checks the data.
 func (h *Header) runs(pix, data []byte) error {
 	for i := 0; i < len(pix); i += 4 {
 		h.colour(pix[i:i+4], 0)

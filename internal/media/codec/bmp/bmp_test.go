@@ -27,7 +27,7 @@ func u32(b []byte, v ...int) []byte {
 	return b
 }
 
-// file has a header of size bytes; between is what comes between it and the pixels.
+// file returns a file with a header of size bytes; between is the data between header and pixels.
 func file(size, w, h, depth, compression, colours int, between []byte, pixels ...byte) []byte {
 	info := u32(u16(u32(nil, size, w, h), 1, depth), compression, 0, 0, 0, colours, 0)
 	if size == 12 {
@@ -38,7 +38,7 @@ func file(size, w, h, depth, compression, colours int, between []byte, pixels ..
 	return slices.Concat(b, between, pixels)
 }
 
-// masks in a header that has room for them.
+// withMasks writes masks into a header that has fields for them.
 func withMasks(data []byte, m ...int) []byte {
 	copy(data[54:], u32(nil, m...))
 	return data
@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A few bytes that claim a huge image must not cost memory.
+// A few bytes that claim a huge image must not allocate memory.
 func TestHugeClaim(t *testing.T) {
 	data := file(40, 30000, 30000, 24, 0, 0, nil, 1, 2, 3)
 	var before, after runtime.MemStats

@@ -1,14 +1,14 @@
 package bptc
 
-// block6 is a block of BC6H in its parts.
+// block6 has the fields of a BC6H block.
 type block6 struct {
-	mode      uint8 // place in modes6
+	mode      uint8 // index into modes6
 	partition uint8
-	ends      [4][3]int32 // as stored, offsets where the mode is transformed; negative ones are sign-extended
+	ends      [4][3]int32 // as stored: offsets if the mode is transformed; negative ones are sign-extended
 	index     [16]uint8
 }
 
-// decode6 gives the 16 pixels of a block, as halfs.
+// decode6 decodes the 16 pixels of a block as half floats.
 func decode6(from *[16]byte, signed bool, to *[16][3]uint16) {
 	var b block6
 	if !b.unpack(loadBits(from), signed) {
@@ -18,7 +18,7 @@ func decode6(from *[16]byte, signed bool, to *[16][3]uint16) {
 	b.pixels(signed, to)
 }
 
-// unpack reads a block; false means a reserved mode.
+// unpack reads a block. It returns false for a reserved mode.
 func (b *block6) unpack(in bits, signed bool) bool {
 	place := numbered()[in.lo&31]
 	if place == 255 {
@@ -74,7 +74,7 @@ func (b *block6) pack() bits {
 	return out
 }
 
-// shown gives the endpoints, widened to 16 bits.
+// shown computes the endpoints, widened to 16 bits.
 func (b *block6) shown(signed bool, ends *[4][3]int32) {
 	m := &modes6[b.mode]
 	for i := range 2 * m.subsets {
@@ -91,7 +91,7 @@ func (b *block6) shown(signed bool, ends *[4][3]int32) {
 	}
 }
 
-// pixels computes what the block shows, as halfs.
+// pixels computes the pixels of a block, as half floats.
 func (b *block6) pixels(signed bool, to *[16][3]uint16) {
 	m := &modes6[b.mode]
 	var ends [4][3]int32
@@ -107,7 +107,7 @@ func (b *block6) pixels(signed bool, to *[16][3]uint16) {
 	}
 }
 
-// widen an endpoint's channel of some bits to 16.
+// widen converts a channel of an endpoint from the given number of bits to 16.
 func widen(v int32, bits uint8, signed bool) int32 {
 	switch {
 	case !signed && bits >= 15, signed && bits >= 16, v == 0:
@@ -124,8 +124,8 @@ func widen(v int32, bits uint8, signed bool) int32 {
 	return (v<<15 + 0x4000) >> (bits - 1)
 }
 
-// half is what an interpolated value stands for: 31/64 of it, 31/32 where there is a sign, are the bits of a half, so that infinity
-// is out of reach.
+// half converts an interpolated value to a half float: 31/64 of it, or 31/32 if signed, are the bits of the half. So
+// infinity cannot occur.
 func half(v int32, signed bool) uint16 {
 	switch {
 	case !signed:

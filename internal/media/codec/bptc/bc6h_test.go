@@ -12,8 +12,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// modes.bc6h is 256 blocks of random bits, each mode in turn; modes.bc6h.half and modes.bc6hs.half are the red, green and blue, as
-// halfs, that SwiftShader makes of them in Chromium's WebGL2 without and with signs.
+// modes.bc6h has 256 blocks of random bits, with each mode in turn. modes.bc6h.half and modes.bc6hs.half have their red,
+// green and blue, as half floats, as decoded by SwiftShader in Chromium's WebGL2, unsigned and signed.
 func TestDecodeBC6H(t *testing.T) {
 	for name, signed := range map[string]bool{"modes.bc6h.half": false, "modes.bc6hs.half": true} {
 		got, err := DecodeBC6H(read(t, "modes.bc6h"), 64, 64, signed)
@@ -50,7 +50,7 @@ func TestReservedBC6H(t *testing.T) {
 	}
 }
 
-// A layout holds each bit of each endpoint once, and all of a block but its mode, partition and indices.
+// A layout has each bit of each endpoint once, and covers all bits of a block except its mode, partition and indices.
 func TestLayouts(t *testing.T) {
 	for i := range modes6 {
 		m := &modes6[i]
@@ -95,7 +95,7 @@ func TestPackBC6H(t *testing.T) {
 	}
 }
 
-// Every half comes back, and any number becomes a half that none is nearer than.
+// Every half is preserved, and any number is rounded to the nearest half.
 func TestHalf(t *testing.T) {
 	for h := range uint16(largest + 1) {
 		if got := toHalf(input.Half(h), false); got != h {
@@ -144,7 +144,7 @@ func encodeBC6H(t testing.TB, rgba []float32, w, h int, signed bool, o block.Opt
 	return data, back
 }
 
-// A block of one colour comes back, whichever halfs it is made of.
+// A block of one colour is exact, for any half floats.
 func TestSolidBC6H(t *testing.T) {
 	for h := uint16(0); h <= largest; h += 7 {
 		for _, signed := range []bool{false, true} {
@@ -166,7 +166,7 @@ func TestSolidBC6H(t *testing.T) {
 	}
 }
 
-// light is picture over some stops of exposure, with a sun; each value is exact.
+// light returns picture over several stops of exposure, with a sun; each value is exact.
 func light(width, height int) []float32 {
 	out := make([]float32, 4*width*height)
 	for i, v := range picture(width, height) {
@@ -181,7 +181,8 @@ func light(width, height int) []float32 {
 	return out
 }
 
-// stops is how far two images are apart, in the mean of squares: one stop is twice the light. A thousandth is the least that is seen.
+// stops returns the root mean square difference of two images in stops: one stop is twice the light. Light below a
+// thousandth is not visible.
 func stops(a, b []float32) float64 {
 	sum, n := 0.0, 0.0
 	for i := range a {
@@ -231,7 +232,7 @@ func TestSizesBC6H(t *testing.T) {
 	}
 }
 
-// Colours on either side of zero keep their signs but for the least of them.
+// Colours on either side of zero keep their signs, except for the smallest.
 func TestSigns(t *testing.T) {
 	var rgba [64]float32
 	for i := range rgba {
@@ -259,7 +260,7 @@ func TestWorkersBC6H(t *testing.T) {
 	}
 }
 
-// Any bytes are an image if there are enough of them; what is decoded can be encoded again.
+// Any bytes of sufficient length decode to an image, which can be encoded again.
 func FuzzDecodeBC6H(f *testing.F) {
 	f.Add([]byte{}, 0, 0, false)
 	f.Add(bytes.Repeat([]byte{0x40, 0x55, 0}, 32), 7, 9, true)

@@ -6,12 +6,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// effort6 is how much of what could be tried is.
+// effort6 sets the work for a quality.
 type effort6 struct {
 	rounds     int  // of least squares for each line
-	candidates int  // partitions that are fitted, of those that are estimated
-	sweeps     int  // over the endpoints of the best block, moving each by the least step
-	clamp      bool // offsets that a mode cannot hold are cut, instead of the mode passed over
+	candidates int  // partitions to fit, of those that are estimated
+	sweeps     int  // passes over the endpoints of the best block, moving each by the least step
+	clamp      bool // clip offsets that a mode cannot store, instead of skipping the mode
 }
 
 var efforts6 = [...]effort6{
@@ -20,20 +20,20 @@ var efforts6 = [...]effort6{
 	block.Best:   {rounds: 4, candidates: 32, sweeps: 3, clamp: true},
 }
 
-// encoder6 codes blocks one after another. It works in the numbers that decoders interpolate: the bits of halfs, times
-// 64/31 or, where there is a sign, 32/31. Distances there are about those of logarithms, which is how
-// differences of light are seen.
+// encoder6 encodes blocks one after another. It uses the numbers that decoders interpolate: the bits of half floats times
+// 64/31, or 32/31 if signed. Distances of such numbers are about those of logarithms, and so close to perceived differences
+// of light.
 type encoder6 struct {
 	effort6
 	signed     bool
 	pix        [16][3]int32
-	scaled     [16][4]int32 // less the least of each channel, and shifted to 11 bits, for estimates and lines
+	scaled     [16][4]int32 // minus the least of each channel, and shifted to 11 bits, for estimates and lines
 	least      [3]int32
 	shift      uint
 	estimator  estimator
 	candidates candidates
 	best       block6
-	ends       [4][3]int32 // that best was made of
+	ends       [4][3]int32 // the exact endpoints of best
 	err        int64       // of best
 }
 
@@ -91,7 +91,7 @@ func (e *encoder6) load(pix *[64]float32) {
 	}
 }
 
-// spread is the reverse of half: one of the numbers that give h.
+// spread is the reverse of half: it returns one of the numbers that half maps to h.
 func (e *encoder6) spread(h uint16) int32 {
 	v := int32(h & 0x7fff)
 	switch {
@@ -105,7 +105,7 @@ func (e *encoder6) spread(h uint16) int32 {
 	return (v<<5 + 30) / 31
 }
 
-// try fits the subsets of a partition and keeps the best block of all modes that have so many.
+// try fits the subsets of a partition, and keeps the best block of all modes with that number of subsets.
 func (e *encoder6) try(subsets int, partition uint8) {
 	of := subsetsOf(subsets, partition)
 	anchors := anchorsOf(subsets, partition)
@@ -136,8 +136,8 @@ func (e *encoder6) try(subsets int, partition uint8) {
 	}
 }
 
-// sweep moves each channel of each endpoint of the best block by a step of its mode, both ways, and keeps what helps. It tells
-// whether anything did.
+// sweep moves each channel of each endpoint of the best block by one step of its mode, in both directions, and keeps
+// improvements. It reports whether there were any.
 func (e *encoder6) sweep() (better bool) {
 	m := &modes6[e.best.mode]
 	of, anchors := subsetsOf(int(m.subsets), e.best.partition), anchorsOf(int(m.subsets), e.best.partition)
@@ -157,7 +157,7 @@ func (e *encoder6) sweep() (better bool) {
 	return better
 }
 
-// nearSecond tells whether a pixel is nearer to the second end of a line than to the first.
+// nearSecond reports whether a pixel is nearer to the second end of a line than to the first.
 func nearSecond(p *[4]int32, line *[2][4]float32) bool {
 	var t float32
 	for c := range 3 {
@@ -166,7 +166,7 @@ func nearSecond(p *[4]int32, line *[2][4]float32) bool {
 	return t > 0
 }
 
-// limit keeps a value in what can be interpolated.
+// limit clamps a value to the range that can be interpolated.
 func (e *encoder6) limit(v int32) int32 {
 	if e.signed {
 		return min(max(v, -0x7fff), 0x7fff)
@@ -174,7 +174,7 @@ func (e *encoder6) limit(v int32) int32 {
 	return min(max(v, 0), 0xffff)
 }
 
-// quantise stores endpoints in the block's mode. It fails if offsets do not fit, unless they may be cut.
+// quantise stores endpoints in the block's mode. It returns false if offsets do not fit and must not be clipped.
 func (e *encoder6) quantise(b *block6, ends *[4][3]int32) bool {
 	m := &modes6[b.mode]
 	for i := range 2 * m.subsets {
@@ -204,8 +204,8 @@ func narrow(v int32, bits uint8) int32 {
 	return v >> (16 - bits)
 }
 
-// judge gives each pixel the nearest index and keeps the block if it is better than the best so far. Endpoints are not
-// turned round any more, as offsets have a side with one more: an anchor takes the nearest index that it may have.
+// judge gives each pixel the nearest index, and keeps the block if it is better than the best so far. Endpoints cannot be
+// swapped at this point, because the range of offsets is not symmetric: an anchor gets the nearest index that it can have.
 func (e *encoder6) judge(b *block6, of uint32, anchors uint16) bool {
 	m := &modes6[b.mode]
 	var ends [4][3]int32

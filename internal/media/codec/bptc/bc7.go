@@ -2,20 +2,20 @@ package bptc
 
 import mathbits "math/bits"
 
-// mode7 is what the number of a mode of BC7 stands for.
+// mode7 has the properties of a BC7 mode.
 type mode7 struct {
 	subsets       uint8
 	partitionBits uint8
 	rotationBits  uint8
 	selectorBits  uint8
-	colourBits    uint8 // of an endpoint's channel
+	colourBits    uint8 // per channel of an endpoint
 	alphaBits     uint8 // 0: alpha is 255
 	p             parity
 	indexBits     uint8
-	index2Bits    uint8 // 0: there is one index a pixel
+	index2Bits    uint8 // 0: one index per pixel
 }
 
-// parity says who has a bit of its own that goes below those of every channel.
+// parity says what has a parity bit, an additional lowest bit of every channel: nothing, each endpoint, or each subset.
 type parity uint8
 
 const (
@@ -35,19 +35,19 @@ var modes7 = [8]mode7{
 	{2, 6, 0, 0, 5, 5, ofEndpoint, 2, 0},
 }
 
-// block7 is a block of BC7 in its parts.
+// block7 has the fields of a BC7 block.
 type block7 struct {
 	mode      uint8
 	partition uint8
 	rotation  uint8       // 1, 2, 3: alpha is swapped with red, green, blue
-	selector  uint8       // 1: colour takes the second index, alpha the first
+	selector  uint8       // 1: colour uses the second index, alpha the first
 	ends      [6][4]uint8 // endpoints 0 and 1 of subset 0, then of 1, of 2; without parity
-	parity    [6]uint8    // of each of them
+	parity    [6]uint8    // of each endpoint
 	index     [16]uint8
 	index2    [16]uint8
 }
 
-// decode7 gives the 16 pixels of a block.
+// decode7 decodes the 16 pixels of a block.
 func decode7(from *[16]byte, to *[64]byte) {
 	var b block7
 	if !b.unpack(loadBits(from)) {
@@ -57,7 +57,7 @@ func decode7(from *[16]byte, to *[64]byte) {
 	b.pixels(to)
 }
 
-// unpack reads a block; false means a reserved mode.
+// unpack reads a block. It returns false for a reserved mode.
 func (b *block7) unpack(in bits) bool {
 	n := mathbits.TrailingZeros8(uint8(in.lo))
 	if n == 8 {
@@ -139,10 +139,10 @@ func (b *bits) writeIndices(from *[16]uint8, width uint, anchors uint16) {
 	}
 }
 
-// pixels computes what the block shows.
+// pixels computes the pixels of a block.
 func (b *block7) pixels(to *[64]byte) {
 	m := &modes7[b.mode&7]
-	var ends [8][4]int32 // two more than are used, for the mask below
+	var ends [8][4]int32 // two more than needed, for the mask below
 	for i := range ends[:2*m.subsets] {
 		for c := range 4 {
 			ends[i][c] = m.expand(c, int32(b.ends[i][c]), int32(b.parity[i]))
@@ -174,7 +174,7 @@ func (b *block7) pixels(to *[64]byte) {
 
 func lerp(a, b, weight int32) byte { return byte((a<<6 + (b-a)*weight + 32) >> 6) }
 
-// expand widens a channel of an endpoint with its parity, if the mode has it, to 8 bits by repeating its highest bits.
+// expand widens a channel of an endpoint, with its parity if the mode has one, to 8 bits by repeating its highest bits.
 func (m *mode7) expand(c int, v, parity int32) int32 {
 	width := m.channelBits(c)
 	if width == 0 {
@@ -188,7 +188,7 @@ func (m *mode7) expand(c int, v, parity int32) int32 {
 	return v | v>>width
 }
 
-// orient turns endpoints round where an anchor's index has its highest bit set, so that the block can be packed.
+// orient swaps endpoints if an anchor's index has its highest bit set, so that the block can be packed.
 func (b *block7) orient() {
 	m := &modes7[b.mode&7]
 	subsets := subsetsOf(int(m.subsets), b.partition)

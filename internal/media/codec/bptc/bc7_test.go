@@ -20,8 +20,8 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// modes.bc7 is 256 blocks of random bits, each mode in turn; modes.bc7.rgba is what Pillow 9.4 makes of
-// them, and SwiftShader.
+// modes.bc7 has 256 blocks of random bits, with each mode in turn. modes.bc7.rgba has their pixels as decoded by Pillow 9.4,
+// and by SwiftShader.
 func TestDecodeBC7(t *testing.T) {
 	got, err := DecodeBC7(read(t, "modes.bc7"), 64, 64)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestReservedBC7(t *testing.T) {
 	}
 }
 
-// Every block of bits but a reserved one is what its parts pack to.
+// Every block of random bits, except reserved ones, can be unpacked and packed again to the same bits.
 func TestPackBC7(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
@@ -63,7 +63,7 @@ func TestPackBC7(t *testing.T) {
 	}
 }
 
-// Turning endpoints round changes the bits of a block, not what it shows, but for parities that belong to both endpoints.
+// Swapping endpoints changes the bits of a block but not its pixels, except for parities shared by both endpoints.
 func TestOrient(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20000 {
@@ -73,7 +73,7 @@ func TestOrient(t *testing.T) {
 			t.Fatal("no block")
 		}
 		m := &modes7[b.mode]
-		for i := range b.index { // anchors, too, take any index
+		for i := range b.index { // indices of anchors, too, may have any value
 			b.index[i] = uint8(r.IntN(1 << m.indexBits))
 			if m.index2Bits > 0 {
 				b.index2[i] = uint8(r.IntN(1 << m.index2Bits))
@@ -92,8 +92,8 @@ func TestOrient(t *testing.T) {
 	}
 }
 
-// picture is made up, of integers so that it is the same everywhere: a smooth part, edges, noise, flat colours, and alpha on the
-// right half.
+// picture returns an image with a smooth part, edges, noise, flat colours, and alpha on the right half. It is computed from
+// integers, so it is the same on every machine.
 func picture(width, height int) []byte {
 	r := rand.New(rand.NewPCG(5, 6))
 	wave := func(x int) int { // from 30 to 222
@@ -124,7 +124,7 @@ func picture(width, height int) []byte {
 	return out
 }
 
-// decibels is the PSNR of 8-bit values, in channels from up to below to of four.
+// decibels returns the PSNR of 8-bit values in the channels from (inclusive) to to (exclusive), of four.
 func decibels(a, b []byte, from, to int) float64 {
 	sum, n := 0.0, 0.0
 	for i := range a {
@@ -149,10 +149,10 @@ func encodeBC7(t testing.TB, rgba []byte, w, h int, o block.Options) (data, back
 	return data, back
 }
 
-// qualities are named by what they are in numbers.
+// qualities are the names of the qualities.
 var qualities = [...]string{block.Fast: "fast", block.Normal: "normal", block.Best: "best"}
 
-// More effort gives less error.
+// A higher quality gives a smaller error.
 func TestQualityBC7(t *testing.T) {
 	rgba := picture(128, 128)
 	last := 0.0
@@ -182,7 +182,7 @@ func TestSizesBC7(t *testing.T) {
 			if want := (w + 3) / 4 * ((h + 3) / 4) * 16; len(data) != want {
 				t.Fatalf("%d x %d: %d bytes, want %d", w, h, len(data), want)
 			}
-			for i := range rgba { // a plane in colour is no line: some error must be
+			for i := range rgba { // the colours form a plane, not a line, so there must be some error
 				if d := int(rgba[i]) - int(back[i]); d < -9 || d > 9 || i%4 == 3 && d != 0 {
 					t.Fatalf("%d x %d: value %d is %d, want %d", w, h, i, back[i], rgba[i])
 				}
@@ -202,14 +202,14 @@ func TestSolidBC7(t *testing.T) {
 	}
 }
 
-// Where all of a block is opaque or all of it transparent, it stays so, whatever the colours.
+// A block that is entirely opaque or entirely transparent remains so, for any colours.
 func TestAlphaKept(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, alpha := range []byte{0, 255} {
 		for q, name := range qualities {
 			rgba := make([]byte, 4*64*64)
 			for i := range rgba {
-				rgba[i] = byte(r.IntN(256)) >> (i / 4096) // from noise to hardly any
+				rgba[i] = byte(r.IntN(256)) >> (i / 4096) // from strong to almost no noise
 				if i%4 == 3 {
 					rgba[i] = alpha
 				}
@@ -255,7 +255,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Any bytes are an image if there are enough of them; what is decoded can be encoded again.
+// Any bytes of sufficient length decode to an image, which can be encoded again.
 func FuzzDecodeBC7(f *testing.F) {
 	f.Add([]byte{}, 0, 0)
 	f.Add(bytes.Repeat([]byte{0x40, 0x55, 0}, 32), 7, 9)

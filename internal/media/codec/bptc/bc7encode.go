@@ -2,23 +2,24 @@ package bptc
 
 import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 
-// effort7 is how much of what could be tried is.
+// effort7 sets the work for a quality.
 //
-// Measured on three photographs of 1024x1024, two workers: mode 6 alone takes 0.05 s and gives 40.9 dB RGB in the mean; with the
-// best two partitions by estimate in modes 1 and 3, 0.36 s and 43.8; all that Normal tries, 1.2 s and 44.2; Best, 3.5 s and
-// 44.24. Fitting all 64 partitions of mode 1 took 4 s and gave 43.9: estimates pay.
+// Measured on three photographs of 1024x1024 with two workers, RGB in the mean: mode 6 alone takes 0.05 s and gives 40.9 dB;
+// with the best two partitions by estimate in modes 1 and 3, 0.36 s and 43.8 dB; everything that Normal tries, 1.2 s and
+// 44.2 dB; Best, 3.5 s and 44.24 dB. Fitting all 64 partitions of mode 1 took 4 s and gave 43.9 dB, so estimates are
+// worthwhile.
 //
-// Fast takes a third of those 0.36 s for 0.3 dB less: it fits one partition (0.1 dB), in two rounds of three (0.04), of the first 32
-// (0.03), where mode 6 leaves much to be wished for (0.1).
+// Fast takes a third of those 0.36 s and loses 0.3 dB. It fits one partition (0.1 dB), in two rounds instead of three
+// (0.04), of the first 32 (0.03), and only if the error of mode 6 is large (0.1).
 type effort7 struct {
 	rounds     int     // of least squares for each line
-	candidates int     // that are fitted, of those that are estimated
-	slack      float32 // a candidate whose estimate is above the best error by this factor is not fitted
-	good       int32   // the squared error of a block in mode 6 up to which nothing else is tried
-	partitions uint8   // of two subsets that are estimated: the first ones, which are used most
-	three      bool    // partitions of three subsets are estimated, too
-	rotations  bool    // and other channels than alpha that have an index of their own
-	sweeps     int     // over the endpoints of the best block, moving each by the least step
+	candidates int     // to fit, of those that are estimated
+	slack      float32 // candidates with an estimate above the best error times this factor are not fitted
+	good       int32   // squared error of a block in mode 6 up to which no other mode is tried
+	partitions uint8   // number of partitions of two subsets to estimate: the first ones, which are used most
+	three      bool    // also estimate partitions of three subsets
+	rotations  bool    // also try separate indices for channels other than alpha
+	sweeps     int     // passes over the endpoints of the best block, moving each by the least step
 }
 
 var efforts7 = [...]effort7{
@@ -28,15 +29,15 @@ var efforts7 = [...]effort7{
 	block.Draft:  {rounds: 1}, // mode 6 alone
 }
 
-// encoder7 codes blocks one after another; it holds what it needs for one.
+// encoder7 encodes blocks one after another; it has the state for one block.
 type encoder7 struct {
 	effort7
 	pix        [16][4]int32
-	whole      packed // the pixels for lanes, and without alpha
+	whole      packed // the pixels for vector code, and without alpha
 	colours    packed
 	members    *[4][64][4]members
 	opaque     bool
-	alphas     uint8 // parities that the alpha of the block allows
+	alphas     uint8 // parities that fit the alpha of the block
 	estimator  estimator
 	estimates  estimates
 	candidates candidates
@@ -48,7 +49,7 @@ func newEncoder7(q block.Quality) *encoder7 {
 	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}, members: allMembers()}
 }
 
-// encode codes a block.
+// encode encodes a block.
 func (e *encoder7) encode(pix *[64]byte, to *[16]byte) {
 	if e.load(pix) {
 		e.solid()
@@ -75,7 +76,7 @@ func (e *encoder7) encode(pix *[64]byte, to *[16]byte) {
 	out.store(to)
 }
 
-// load takes the pixels in and tells whether they are all the same.
+// load stores the pixels, and reports whether they are all the same.
 func (e *encoder7) load(pix *[64]byte) (same bool) {
 	some, all := uint8(0), uint8(255)
 	same = true
@@ -93,7 +94,7 @@ func (e *encoder7) load(pix *[64]byte) (same bool) {
 	e.opaque = all == 255
 	switch {
 	case e.opaque:
-		e.alphas = oddOnly // 127 and parity 1 is 255; parity 0 would show 254
+		e.alphas = oddOnly // 127 with parity 1 is 255; parity 0 would give 254
 	case some == 0:
 		e.alphas = evenOnly
 	default:
@@ -102,7 +103,7 @@ func (e *encoder7) load(pix *[64]byte) (same bool) {
 	return same
 }
 
-// parities that a mode may take for this block.
+// parities returns the parities that a mode may use for this block.
 func (e *encoder7) parities(m *mode7) uint8 {
 	switch {
 	case m.p == noParity:
@@ -115,10 +116,10 @@ func (e *encoder7) parities(m *mode7) uint8 {
 	return anyParity
 }
 
-// rank estimates all that the effort allows but mode 6, and keeps the most promising.
+// rank estimates everything that the effort allows except mode 6, and keeps the most promising candidates.
 //
-// The factors are a regression of errors by estimates over 10,000 blocks of five photographs: what is off the
-// line stays; of what is along it the indices leave a part by their bits; the rounding of endpoints adds a constant.
+// The factors are a regression of errors by estimates over 10,000 blocks of five photographs. The error off the line
+// remains; the error along it is reduced by the bits of the indices; the rounding of endpoints adds a constant.
 func (e *encoder7) rank() {
 	e.estimator.fill(&e.pix, !e.opaque)
 	c, most := &e.candidates, e.effort7.candidates
@@ -155,7 +156,7 @@ func (e *encoder7) rank() {
 
 func expect(off, a, along, b, c float32) float32 { return float32(off*a) + float32(along*b) + c }
 
-// tryCandidates fits them until their estimates are far above the best error.
+// tryCandidates fits the candidates until their estimates are far above the best error.
 func (e *encoder7) tryCandidates() {
 	for _, try := range e.candidates.list[:e.candidates.n] {
 		if try.cost > e.slack*float32(e.err) || e.err == 0 {
@@ -169,7 +170,7 @@ func (e *encoder7) tryCandidates() {
 	}
 }
 
-// gather takes the pixels of subset s of a partition into a group.
+// gather stores the pixels of subset s of a partition in a group.
 func (e *encoder7) gather(g *group, m *mode7, partition uint8, s uint32) {
 	alpha := m.alphaBits > 0
 	if g.lanes == nil {
@@ -183,7 +184,7 @@ func (e *encoder7) gather(g *group, m *mode7, partition uint8, s uint32) {
 	g.take(from, &e.members[m.subsets&3][partition&63][s&3])
 }
 
-// lanesOf gives what fits by lanes know of a mode, or nil if there are none.
+// lanesOf returns the constants of a mode for vector code, or nil if vector code is not available.
 func (e *encoder7) lanesOf(mode uint8) *modeLanes {
 	if !e.estimator.lanes {
 		return nil
@@ -191,7 +192,7 @@ func (e *encoder7) lanesOf(mode uint8) *modeLanes {
 	return &allModeLanes()[mode&7]
 }
 
-// trySubsets fits the subsets of a partition and keeps the block if it is better than the best so far.
+// trySubsets fits the subsets of a partition, and keeps the block if it is better than the best so far.
 func (e *encoder7) trySubsets(mode, partition uint8) {
 	m := &modes7[mode&7]
 	subsets := subsetsOf(int(m.subsets), partition)
@@ -212,15 +213,15 @@ func (e *encoder7) trySubsets(mode, partition uint8) {
 	}
 }
 
-// sweep moves each channel of each endpoint of the best block by one, both ways, and keeps what helps. It tells whether anything
-// did. One sweep gains 0.06 dB on photographs, for a tenth of the time of Normal.
+// sweep moves each channel of each endpoint of the best block by one, in both directions, and keeps improvements. It reports
+// whether there were any. One sweep gains 0.06 dB on photographs, for a tenth of the time of Normal.
 func (e *encoder7) sweep() (better bool) {
 	m := &modes7[e.best.mode&7]
 	if m.index2Bits > 0 {
 		return false
 	}
 	channels := 3
-	if m.alphaBits > 0 && e.alphas == anyParity { // else alpha is exact already
+	if m.alphaBits > 0 && e.alphas == anyParity { // otherwise alpha is already exact
 		channels = 4
 	}
 	subsets := subsetsOf(int(m.subsets), e.best.partition)
@@ -254,7 +255,7 @@ func (e *encoder7) sweep() (better bool) {
 	return better
 }
 
-// get gives the line of subset s.
+// get returns the line of subset s.
 func (b *block7) get(s uint32) (f fitted) {
 	m := &modes7[b.mode&7]
 	for i := range f.stored {
@@ -268,7 +269,7 @@ func (b *block7) get(s uint32) (f fitted) {
 	return f
 }
 
-// set takes the line and the indices that were found for subset s.
+// set stores a line and indices for subset s.
 func (b *block7) set(s, subsets uint32, f *fitted) {
 	for i := range f.stored {
 		b.ends[2*s+uint32(i)], b.parity[2*s+uint32(i)] = f.stored[i], f.parity[i]

@@ -1,6 +1,6 @@
 package bptc
 
-// trySeparate tries a mode in which one channel, alpha or what is swapped with it, has an index of its own.
+// trySeparate tries a mode with separate indices for one channel: alpha, or the channel swapped with it.
 func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 	pix := e.pix
 	if rotation > 0 {
@@ -42,7 +42,7 @@ func (e *encoder7) trySeparate(mode, rotation, selector uint8) {
 	}
 }
 
-// solid codes a block of one colour exactly: in mode 5 every value lies a third of the way between two of 7 bits.
+// solid encodes a block of one colour exactly: in mode 5 every value is a third of the way between two values of 7 bits.
 func (e *encoder7) solid() {
 	e.err = 0
 	e.best = block7{mode: 5}
@@ -56,7 +56,7 @@ func (e *encoder7) solid() {
 	}
 }
 
-// third finds two values of 7 bits that v lies a third of the way between.
+// third returns two values of 7 bits for which v is a third of the way between them.
 func third(v int32) (low, high uint8) {
 	m := &modes7[5]
 	for from := max(v>>1-1, 0); ; from++ {

@@ -17,7 +17,7 @@ func (b *bits) store(to *[16]byte) {
 	binary.LittleEndian.PutUint64(to[8:], b.hi)
 }
 
-// read takes the lowest n bits away, n at most 16. What lies beyond the end is zero.
+// read returns and removes the lowest n bits, n at most 16. Bits after the end are zero.
 func (b *bits) read(n uint) uint32 {
 	v := uint32(b.lo) & (1<<(n&31) - 1)
 	b.skip(n)
@@ -29,7 +29,7 @@ func (b *bits) skip(n uint) {
 	b.hi >>= n & 63
 }
 
-// write appends n bits of v, n at most 16; those above are zero already.
+// write appends n bits of v, n at most 16; higher bits of v must be zero.
 func (b *bits) write(v uint32, n uint) {
 	if b.at < 64 {
 		b.lo |= uint64(v) << (b.at & 63)

@@ -1,13 +1,13 @@
-// Package bptc encodes and decodes BPTC textures: BC7, which is RGBA of 8 bits, and BC6H, which is RGB of half floats.
-// Both code 4x4 pixels in 16 bytes.
+// Package bptc encodes and decodes BPTC textures: BC7 (RGBA of 8 bits) and BC6H (RGB of half floats). Both store 4x4 pixels
+// in 16 bytes.
 //
-// It follows the chapter on BPTC of the Khronos Data Format Specification and Microsoft's "BC7 Format" and "BC6H
-// Format". Its rules:
+// It follows the chapter on BPTC of the Khronos Data Format Specification and Microsoft's "BC7 Format" and "BC6H Format".
 //
-//   - A decoder takes any bytes: blocks of reserved modes are zeros, as the specification says. Only a wrong length is
-//     an error.
-//   - An encoder works in integers and in float32 without fused multiply-add, so that it gives the same bytes on every machine.
-//   - A block of one colour comes back exactly; alpha of all 0 or all 255 in a block does, too.
+//   - A decoder accepts any bytes: blocks of reserved modes decode to zeros, as the specification says. Only a wrong length
+//     is an error.
+//   - An encoder computes with integers and with float32 without fused multiply-add, so it gives the same bytes on every
+//     machine.
+//   - A block of one colour is exact; so is alpha that is 0, or 255, in a whole block.
 package bptc
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// maxSide keeps sizes of images in memory far from overflow; the largest texture of today's hardware is 32768.
+// maxSide keeps image sizes in memory far from overflow; the largest texture of current hardware is 32768.
 const maxSide = 1 << 16
 
-// EncodeBC7 codes an image of straight RGBA, width x height pixels without padding, as BC7: 16 bytes for each 4x4 pixels,
-// rows of blocks top down. An error says that the size is none or does not fit rgba.
+// EncodeBC7 encodes an image of straight RGBA, width x height pixels without padding, as BC7: 16 bytes for each 4x4 pixels,
+// rows of blocks top down. It returns an error if the size is invalid or does not match rgba.
 func EncodeBC7(rgba []byte, width, height int, o block.Options) ([]byte, error) {
 	if err := checkImage(len(rgba), width, height); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func EncodeBC7(rgba []byte, width, height int, o block.Options) ([]byte, error) 
 	return out, nil
 }
 
-// DecodeBC7 is the reverse of [EncodeBC7]: width x height pixels of RGBA. An error says that the size is none or does not fit
-// data.
+// DecodeBC7 is the reverse of [EncodeBC7]: it returns width x height pixels of RGBA. It returns an error if the size is
+// invalid or does not match data.
 func DecodeBC7(data []byte, width, height int) ([]byte, error) {
 	if err := checkData(len(data), width, height); err != nil {
 		return nil, err
@@ -65,9 +65,9 @@ func DecodeBC7(data []byte, width, height int) ([]byte, error) {
 	return rgba, nil
 }
 
-// EncodeBC6H codes the red, green and blue of an image of RGBA values, width x height pixels without padding, as BC6H: 16 bytes for
-// each 4x4 pixels, rows of blocks top down. Values are light, linear, up to 65504; without a sign negative ones become 0. An
-// error says that the size is none or does not fit rgba.
+// EncodeBC6H encodes the red, green and blue of an image of RGBA values, width x height pixels without padding, as BC6H: 16
+// bytes for each 4x4 pixels, rows of blocks top down. Values are linear light up to 65504; if not signed, negative values
+// become 0. It returns an error if the size is invalid or does not match rgba.
 func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options) ([]byte, error) {
 	if err := checkImage(len(rgba), width, height); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options)
 	return out, nil
 }
 
-// DecodeBC6H is the reverse of [EncodeBC6H]: width x height pixels of RGBA, alpha 1. An error says that the size is none or does not
-// fit data.
+// DecodeBC6H is the reverse of [EncodeBC6H]: it returns width x height pixels of RGBA, with alpha 1. It returns an error if
+// the size is invalid or does not match data.
 func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) {
 	if err := checkData(len(data), width, height); err != nil {
 		return nil, err
@@ -111,12 +111,12 @@ func DecodeBC6H(data []byte, width, height int, signed bool) ([]float32, error) 
 
 func checkSize(width, height int) error {
 	if width < 1 || height < 1 || width > maxSide || height > maxSide {
-		return fmt.Errorf("bptc: no image is %d x %d pixels", width, height)
+		return fmt.Errorf("bptc: %d x %d pixels are not a valid size", width, height)
 	}
 	return nil
 }
 
-// checkImage of n values.
+// checkImage checks the size of an image of n values.
 func checkImage(n, width, height int) error {
 	if err := checkSize(width, height); err != nil {
 		return err
@@ -127,7 +127,7 @@ func checkImage(n, width, height int) error {
 	return nil
 }
 
-// checkData of n bytes; it comes before any memory is taken.
+// checkData checks the size of an image in n bytes, before any memory is allocated.
 func checkData(n, width, height int) error {
 	if err := checkSize(width, height); err != nil {
 		return err

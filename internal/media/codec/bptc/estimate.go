@@ -5,10 +5,10 @@ import (
 	mathbits "math/bits"
 )
 
-// moments are sums over some pixels: of their channels, their squares and their products.
+// moments are sums over some pixels: of their channels, the squares and the products.
 type moments struct {
 	r, g, b, rr, gg, bb, rg, rb, gb int32
-	a, aa, ra, ga, ba               int32 // if alpha counts
+	a, aa, ra, ga, ba               int32 // with alpha only
 }
 
 func (m *moments) add(o *moments, alpha bool) {
@@ -30,15 +30,15 @@ func (m *moments) add(o *moments, alpha bool) {
 	}
 }
 
-// less takes o away.
+// less returns m minus o.
 func (m moments) less(o *moments) moments {
 	return moments{m.r - o.r, m.g - o.g, m.b - o.b, m.rr - o.rr, m.gg - o.gg, m.bb - o.bb, m.rg - o.rg, m.rb - o.rb, m.gb - o.gb,
 		m.a - o.a, m.aa - o.aa, m.ra - o.ra, m.ga - o.ga, m.ba - o.ba}
 }
 
-// scatter estimates how far n pixels are from a line, squared and summed, and how far along it. It is exact for pixels in
-// a plane, where the eigenvalues of the covariance follow from its trace and its norm; others only look farther off.
-// It is a few nanoseconds.
+// scatter estimates the squared distances of n pixels from a line, summed, and their spread along it. It is exact for pixels
+// in a plane, where the eigenvalues of the covariance follow from its trace and its norm; for others it overestimates the
+// distance. It takes a few nanoseconds.
 func (m *moments) scatter(n int, alpha bool) (off, along float32) {
 	inverse := inverses[n&31]
 	rr := float32(m.rr) - float32(float32(m.r*m.r)*inverse)
@@ -65,18 +65,18 @@ func (m *moments) scatter(n int, alpha bool) (off, along float32) {
 var inverses = [32]float32{1: 1, 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6, 1. / 7, 1. / 8, 1. / 9, 1. / 10, 1. / 11, 1. / 12,
 	1. / 13, 1. / 14, 1. / 15, 1. / 16}
 
-// estimator estimates what error the partitions of a block will give. It holds the moments of each set of pixels of each
-// row of the block: four additions give those of any subset, where pixel by pixel eight would.
+// estimator estimates the error of the partitions of a block. It has the moments of each set of pixels of each row of the
+// block, so the moments of any subset take four additions, instead of eight pixel by pixel.
 type estimator struct {
-	alpha bool // whether alpha counts
+	alpha bool // alpha is included
 	rows  [4][16]moments
 	all   moments
 
-	lanes  bool // pixels stand for rows, and partitions are estimated eight at once
+	lanes  bool // pixels is used instead of rows, and eight partitions are estimated at once
 	pixels pixelMoments
 }
 
-// estimates are off and along of partitions.
+// estimates has the results of scatter for partitions.
 type estimates struct{ off, along [64]float32 }
 
 func (e *estimator) fill(pix *[16][4]int32, alpha bool) {
@@ -161,8 +161,8 @@ func (e *estimator) threes(to *estimates) {
 	}
 }
 
-// apart estimates a rotation: what of the block the line of the colours leaves, and how far the channel that is
-// apart from them varies.
+// apart estimates a rotation: the error of the block off the line of the colours, and the variation of the channel with
+// separate indices.
 func (e *estimator) apart(rotation uint8) (off, along, apart float32) {
 	m := e.all
 	switch rotation {
@@ -177,26 +177,26 @@ func (e *estimator) apart(rotation uint8) (off, along, apart float32) {
 	return off, along, float32(m.aa) - float32(float32(m.a*m.a)/16)
 }
 
-// candidate is a mode, and its partition or its rotation and selector, with the error that is expected of it.
+// candidate is a mode with its partition, or with its rotation and selector, and its expected error.
 type candidate struct {
 	cost               float32
 	mode, partition    uint8
 	rotation, selector uint8
 }
 
-// candidates are the best so far, best first.
+// candidates are the best candidates so far, best first.
 type candidates struct {
 	list  [64]candidate
 	n     int
-	limit float32 // what costs more is of no use
+	limit float32 // candidates with a higher cost are not kept
 }
 
 func (c *candidates) reset(limit float32) { c.n, c.limit = 0, limit }
 
-// may tells whether a candidate of this cost would be kept, unless an equal one is there.
+// may reports whether a candidate of this cost would be kept, ignoring ties.
 func (c *candidates) may(cost float32) bool { return cost <= c.limit }
 
-// add keeps a candidate if it is among the best most. Of equal ones the first stays ahead.
+// add keeps a candidate if it is among the best most ones. Of equal candidates the earlier one is ranked first.
 func (c *candidates) add(other candidate, most int) {
 	if other.cost > c.limit {
 		return

@@ -2,42 +2,42 @@ package bptc
 
 import "math"
 
-// group is the pixels of one subset. Channels that a fit is not to see are zero.
+// group has the pixels of one subset. Channels that a fit must ignore are zero.
 type group struct {
 	n   int
 	pix [16][4]int32
 	sum [4]int32
 
-	lanes  *modeLanes // unless it is nil, pixels are of 8 bits and packed, too, and fits are done by lanes
+	lanes  *modeLanes // if not nil, pixels are of 8 bits, are also in packed, and fits use vector code
 	packed packed
 }
 
-// line is the two endpoints of a subset: as they are stored, without parity, and as they are shown.
+// line has the two endpoints of a subset, as stored, without parity, and as decoded.
 type line struct {
 	stored [2][4]uint8
 	parity [2]uint8
 	shown  [2][4]int32
 }
 
-// fitted is what a fit found for a group: a line, an index for each pixel, and the squared error.
+// fitted is the result of a fit for a group: a line, an index for each pixel, and the squared error.
 type fitted struct {
 	line
 	index [16]uint8
 	err   int32
 }
 
-// far is an error that every real one is below: 16 pixels of four channels give at most 4,161,600, or, scaled for BC6H, of three
-// channels and with the margin of settle, 453 million.
+// far is above any real error: 16 pixels of four channels give at most 4,161,600, or, scaled for BC6H, of three channels and
+// with the margin of settle, 453 million.
 const far = 1 << 30
 
-// sums of a group's pixels by the weight w that their indices give the second endpoint.
+// sums are over a group's pixels, with w the weight of the second endpoint by the pixel's index.
 type sums struct {
 	w, ww int32
 	wp    [4]int32
 }
 
-// quadric is the error of a group as endpoints move away from where it is least, its indices held:
-// a*d0*d0 + 2*b*d0*d1 + c*d1*d1 for each channel, to scale.
+// quadric is the increase of a group's error when the endpoints move away from the optimum by d0 and d1, with fixed indices:
+// a*d0*d0 + 2*b*d0*d1 + c*d1*d1 for each channel, up to a factor.
 type quadric struct{ a, b, c float32 }
 
 // Sets of parities of two endpoints: bit i stands for parities i&1 and i>>1.
@@ -48,7 +48,7 @@ const (
 	anyParity   = 0b1111
 )
 
-// gather takes the pixels of subset s.
+// gather stores the pixels of subset s.
 func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 	n := 0
 	g.sum = [4]int32{}
@@ -70,10 +70,9 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 	g.pack()
 }
 
-// fit finds a line by the principal axis of the pixels, then by least squares over the indices that each line gives, for as
-// long as that helps and at most rounds times. It gives up where the error is twice what would be of use, as least squares hardly
-// ever halve it. Endpoints are rounded to what the mode m can store so that the error, which is a quadric, grows least: together,
-// not one by one.
+// fit finds a line from the principal axis of the pixels, then by least squares over the indices of each line, while the
+// error decreases, at most rounds times. It stops if the error is above twice the useful error, because least squares rarely
+// halve it. The endpoints are rounded together to values that mode m can store, so that the error, a quadric, grows least.
 func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, best *fitted) {
 	var try fitted
 	var s sums
@@ -98,8 +97,9 @@ func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, 
 	}
 }
 
-// settle finds the line that fit would if any endpoint could be stored, for pixels below 1<<scaledBits. Endpoints that
-// few indices speak for may lie far outside; they are kept within half as much again, where 32 bits do for assign.
+// settle finds the line that fit would find if any endpoint could be stored, for pixels below 1<<scaledBits. Endpoints that
+// depend on few indices may be far outside; they are limited to half of the range beyond it, so that 32 bits suffice for
+// assign.
 func (g *group) settle(indexBits uint8, rounds int) [2][4]float32 {
 	const margin = 1 << (scaledBits - 1)
 	var try fitted
@@ -125,7 +125,7 @@ func (g *group) settle(indexBits uint8, rounds int) [2][4]float32 {
 	}
 }
 
-// nearest integer to x, which is above -32768.
+// nearest returns the integer nearest to x, which must be above -32768.
 func nearest(x float32) int32 { return int32(x+32768.5) - 32768 }
 
 // span finds the line through the mean of the pixels along their principal axis, from the first to the last pixel.
@@ -177,8 +177,8 @@ func (g *group) span(ends *[2][4]float32) {
 	}
 }
 
-// principal is the unit vector along the largest eigenvector of a covariance, by power iteration from its
-// row of the largest variance. Zero if there is no variance.
+// principal returns the unit vector along the largest eigenvector of a covariance, by power iteration from its row of the
+// largest variance. It returns zero if there is no variance.
 func principal(m *[4][4]float32, top int) [4]float32 {
 	v := m[top]
 	for range 4 {
@@ -207,7 +207,7 @@ func dot(a, b *[4]float32) float32 {
 	return float32(a[0]*b[0]) + float32(a[1]*b[1]) + float32(a[2]*b[2]) + float32(a[3]*b[3])
 }
 
-// assign gives each pixel the index of what is nearest to it along the line, and sums up.
+// assign gives each pixel the index of the nearest value along the line, and computes the sums.
 func (g *group) assign(f *fitted, weights *[16]int32, levels int32, s *sums) {
 	if g.lanes != nil {
 		f.err = assignLanes(&g.packed[0][0], &f.shown[0][0], weights, &assignMasks()[g.n&31][0][0], levels, &f.index[0], &s.w)
@@ -243,8 +243,8 @@ func (g *group) assign(f *fitted, weights *[16]int32, levels int32, s *sums) {
 	f.err = err
 }
 
-// solve finds the endpoints that are best for the indices that were summed, and how the error grows around them.
-// It cannot if all indices are the same.
+// solve finds the best endpoints for the indices in the sums, and the increase of the error around them. It returns false if
+// all indices are the same.
 func (g *group) solve(s *sums, ends *[2][4]float32, q *quadric) bool {
 	a, b, c := int64(4096*int32(g.n)-128*s.w+s.ww), int64(64*s.w-s.ww), int64(s.ww)
 	det := a*c - b*b
@@ -262,9 +262,9 @@ func (g *group) solve(s *sums, ends *[2][4]float32, q *quadric) bool {
 	return true
 }
 
-// round finds the stored endpoints near ends for which the quadric is least, among all allowed parities.
+// round finds the stored endpoints near ends with the least quadric, among all allowed parities.
 func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) {
-	var near [4][2][2][2]uint8 // what is shown: by channel, endpoint, parity; below and above
+	var near [4][2][2][2]uint8 // decoded values: by channel, endpoint, parity; below and above
 	var costs [4]float32       // by parities
 	var choice [4][4]uint8     // by parities, channel
 	channels := 3
@@ -272,7 +272,7 @@ func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) 
 		channels = 4
 	}
 	for c := range channels {
-		var off [2][2][2]float32 // of near from what should be shown
+		var off [2][2][2]float32 // difference of near from the wanted value
 		for end := range 2 {
 			for p := range int32(2) {
 				if parities&having[end][p] != 0 {
@@ -305,11 +305,11 @@ func (m *mode7) round(ends *[2][4]float32, q quadric, parities uint8, to *line) 
 	}
 }
 
-// having are the sets of parities in which an endpoint, first or second, has a parity, 0 or 1.
+// having are the sets of parities in which the first or second endpoint has parity 0 or 1.
 var having = [2][2]uint8{{0b0101, 0b1010}, {0b0011, 0b1100}}
 
-// neighbours are the values of channel c that can be shown below and above x, among those of a parity, and how far above x they
-// are. They are below and above give or take one, as the expansion to 8 bits rounds.
+// neighbours returns the decodable values of channel c below and above x, among those of a parity, and their distances above
+// x. Since the expansion to 8 bits rounds, they may be off by one.
 func (m *mode7) neighbours(c int, x float32, parity int32) (shown [2]uint8, off [2]float32) {
 	width, step := m.channelBits(c), uint(0)
 	if m.p != noParity {
@@ -325,10 +325,10 @@ func (m *mode7) neighbours(c int, x float32, parity int32) (shown [2]uint8, off 
 	return [2]uint8{uint8(v), uint8(w)}, [2]float32{float32(v) - x, float32(w) - x}
 }
 
-// scales are from 8 bits to a number of bits.
+// scales are the factors from 8 bits to a number of bits.
 var scales = [16]float32{4: 15. / 255, 5: 31. / 255, 6: 63. / 255, 7: 127. / 255, 8: 1}
 
-// least tries both of d0 with both of d1. In best, bit 0 is the choice of d0, bit 1 that of d1.
+// least tries both values of d0 with both of d1. In best, bit 0 is the choice of d0, bit 1 that of d1.
 func (q quadric) least(d0, d1 *[2]float32) (cost float32, best uint8) {
 	a0, a1 := float32(float32(q.a*d0[0])*d0[0]), float32(float32(q.a*d0[1])*d0[1])
 	c0, c1 := float32(float32(q.c*d1[0])*d1[0]), float32(float32(q.c*d1[1])*d1[1])

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// What the encoders give for made-up images stays the same, on any machine: how good it is, which modes are taken how often, and the
-// hash of the bytes.
+// The golden file has the quality, the number of blocks of each mode, and the hash of the bytes for generated images. These
+// must be the same on every machine.
 func TestEncoded(t *testing.T) {
 	var got strings.Builder
 	rgba, shine := picture(128, 96), light(128, 96)
@@ -55,7 +55,7 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// corpus gives the path of a file of the corpus, or skips.
+// corpus returns the path of a file in the corpus, or skips the test.
 func corpus(t testing.TB, file string) string {
 	t.Helper()
 	root := os.Getenv("KILN_CORPUS")
@@ -67,7 +67,7 @@ func corpus(t testing.TB, file string) string {
 
 const square = "raylib-cc0/examples/models/resources/dresden_square_1k.hdr"
 
-// exposed is a photograph of a square at night: its light, and in 8 bits.
+// exposed returns a photograph of a square at night: its light, and an 8-bit version.
 func exposed(t testing.TB) (light []float32, rgba []byte, width, height int) {
 	t.Helper()
 	data, err := os.ReadFile(corpus(t, square))
@@ -105,8 +105,8 @@ func decodePNG(t testing.TB, file string) (rgba []byte, width, height int) {
 	return out.Pix, size.X, size.Y
 }
 
-// BenchmarkEncode tells speed and, in decibels, what is left: of a photograph of the corpus, of a sheet of sprites with alpha, of a
-// page of a skin, and of the image named by KILN_PHOTO.
+// BenchmarkEncode measures the speed, and the quality in decibels, for a photograph of the corpus, a sheet of sprites with
+// alpha, a page of a skin, and the image in KILN_PHOTO.
 func BenchmarkEncode(b *testing.B) {
 	run := func(name string, load func(b *testing.B) ([]byte, int, int)) {
 		for q, quality := range qualities {
@@ -171,7 +171,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 }
 
-// A photograph keeps what is promised of any.
+// A photograph reaches the documented quality.
 func TestPhotograph(t *testing.T) {
 	light, rgba, w, h := exposed(t)
 	for q, least := range []float64{block.Fast: 41.8, block.Normal: 42.9} {

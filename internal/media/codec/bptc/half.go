@@ -2,11 +2,11 @@ package bptc
 
 import "math"
 
-// largest is the greatest finite half: 65504.
+// largest is the greatest finite half float: 65504.
 const largest = 0x7bff
 
-// toHalf rounds to the nearest half, ties to even. What BC6H cannot hold becomes what is nearest to it: infinities the
-// greatest finite number, not-a-number 0, and negative numbers 0 where there is no sign.
+// toHalf rounds to the nearest half, ties to even. Values that BC6H cannot store become the nearest possible ones:
+// infinities the greatest finite number, NaN 0, and negative numbers 0 if not signed.
 func toHalf(f float32, signed bool) uint16 {
 	b := math.Float32bits(f)
 	sign, b := uint16(b>>16&0x8000), b&0x7fffffff

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// fill takes the pixels of a block in for estimateTwo and estimateThree: the moments of each, and behind them those of all.
+// fill stores the moments of each pixel of a block for estimateTwo and estimateThree, followed by those of all pixels.
 func (p *pixelMoments) fill(pix *[16][4]int32) (all moments) {
 	for i := range pix {
 		r, g, b, a := pix[i][0], pix[i][1], pix[i][2], pix[i][3]
@@ -18,8 +18,8 @@ func (p *pixelMoments) fill(pix *[16][4]int32) (all moments) {
 	return all
 }
 
-// pixelMoments are those of 16 pixels and of all of them, in the order of the struct. Sums of 8-bit products are whole numbers below
-// 1<<24, so that floats hold them exactly, in whatever order they are summed.
+// pixelMoments are the moments of 16 pixels and of all of them, in the order of the struct. Sums of 8-bit products are
+// integers below 1<<24, so floats represent them exactly in any order of summation.
 type pixelMoments [17][16]float32
 
 func (m *moments) floats() [16]float32 {
@@ -27,11 +27,11 @@ func (m *moments) floats() [16]float32 {
 		float32(m.rg), float32(m.rb), float32(m.gb), float32(m.a), float32(m.aa), float32(m.ra), float32(m.ga), float32(m.ba)}
 }
 
-// groups2 and groups3 are what estimateTwo and estimateThree know of eight partitions each.
+// group2 and group3 have the constants of eight partitions for estimateTwo and estimateThree.
 type (
 	group2 struct {
 		second [16][8]uint32
-		parts  [2][8]uint32 // 1 over the pixels of each subset, the bits of a float32
+		parts  [2][8]uint32 // 1 divided by the number of pixels of each subset, as the bits of a float32
 	}
 	group3 struct {
 		second, third [16][8]uint32
@@ -67,7 +67,7 @@ var groupTables = sync.OnceValue(func() *struct {
 	return t
 })
 
-// packed are pixels as words.
+// packed has pixels as 16-bit words.
 type packed [16][4]int16
 
 // members are the pixels of a subset.
@@ -76,7 +76,7 @@ type members struct {
 	at [16]uint8
 }
 
-// allMembers are those of each subset of each partition of one, two and three subsets.
+// allMembers has the members of each subset of each partition of one, two and three subsets.
 var allMembers = sync.OnceValue(func() *[4][64][4]members {
 	t := new([4][64][4]members)
 	for subsets := 1; subsets <= 3; subsets++ {
@@ -99,7 +99,7 @@ func (p *packed) fill(pix *[16][4]int32, alpha int32) {
 	}
 }
 
-// take is gather from packed pixels. Their sum, spanLanes finds.
+// take is gather for packed pixels. It leaves their sum to spanLanes.
 func (g *group) take(from *packed, m *members) {
 	g.n = m.n
 	for i := range m.n & 31 {
@@ -107,7 +107,7 @@ func (g *group) take(from *packed, m *members) {
 	}
 }
 
-// pack takes the pixels in for assignLanes.
+// pack stores the pixels for assignLanes.
 func (g *group) pack() {
 	if g.lanes == nil {
 		return
@@ -118,8 +118,8 @@ func (g *group) pack() {
 	}
 }
 
-// assignMasks has what assignLanes knows of a number of pixels: all ones for those that there are, as 16 double words and as 16 times
-// four words, and then which weights four pixels have, of eight.
+// assignMasks has the constants of assignLanes by number of pixels: all ones for existing pixels, as 16 double words and as
+// 16 times four words, then the weights of four pixels, of eight.
 var assignMasks = sync.OnceValue(func() *[32][8][8]uint32 {
 	t := new([32][8][8]uint32)
 	for n := range 17 {
@@ -135,9 +135,9 @@ var assignMasks = sync.OnceValue(func() *[32][8][8]uint32 {
 	return t
 })
 
-// modeLanes is what roundLanes knows of a mode, for the four channels of both endpoints: the scale from 8 bits to its own, whether there
-// is a parity, the greatest value without it, the shifts that widen a value to 8 bits, the shift back to what is stored, and all ones
-// if there is such a channel.
+// modeLanes has the constants of a mode for roundLanes, for the four channels of both endpoints: the scale from 8 bits to
+// the mode's bits, whether there is a parity, the greatest value without it, the shifts that widen a value to 8 bits, the
+// shift back to the stored value, and all ones if the channel exists.
 type modeLanes [7][8]uint32
 
 var allModeLanes = sync.OnceValue(func() *[8]modeLanes {
@@ -164,7 +164,7 @@ var allModeLanes = sync.OnceValue(func() *[8]modeLanes {
 	return t
 })
 
-// parityLanes are all ones for the channels of an endpoint of parity 1, by the parities of both.
+// parityLanes are all ones for the channels of endpoints with parity 1, by the parities of both.
 var parityLanes = [4][8]uint32{
 	1: {math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},
 	2: {4: math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32},

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . bptc
 
-// lanes says whether eight of what takes most time are done at once. It changes no byte.
+// lanes reports whether the slowest functions process eight values at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape

@@ -2,7 +2,7 @@
 
 package bptc
 
-// lanes is never true here; the functions are there for the compiler.
+// lanes is always false here; the compiler needs the functions.
 var lanes = false
 
 func estimateTwo(moments *float32, table *uint32, off, along *float32, groups int)      {}

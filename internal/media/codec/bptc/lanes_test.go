@@ -11,7 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// scalar has a test run without lanes, and skips it where there are none.
+// scalar runs a test without vector code; it skips the test if there is no vector code.
 func scalar(t *testing.T, run func()) {
 	t.Helper()
 	if !lanes {
@@ -22,7 +22,7 @@ func scalar(t *testing.T, run func()) {
 	run()
 }
 
-// someBlocks are blocks of all kinds: of the made-up picture, of noise of every strength, of two colours, of extremes.
+// someBlocks returns blocks of all kinds: from the generated image, noise of every strength, two colours, extreme values.
 func someBlocks(n int) [][16][4]int32 {
 	r := rand.New(rand.NewPCG(7, 8))
 	rgba := picture(64, 64)
@@ -49,7 +49,7 @@ func someBlocks(n int) [][16][4]int32 {
 	return all
 }
 
-// Eight partitions at once are estimated to the same bits as one.
+// Estimates of eight partitions at once have the same bits as single ones.
 func TestEstimateLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -75,7 +75,7 @@ func TestEstimateLanes(t *testing.T) {
 	}
 }
 
-// Both ways code every block alike, at every quality.
+// Vector code and plain Go encode every block to the same bytes, at every quality.
 func TestLanesSameBytes(t *testing.T) {
 	blocks := someBlocks(512)
 	rgba := make([]byte, 0, 64*len(blocks))
@@ -106,7 +106,7 @@ func TestLanesSameBytes(t *testing.T) {
 	}
 }
 
-// What is generated is what its generator, as it is now, wrote.
+// The generated file matches the current generator.
 func TestGenerated(t *testing.T) {
 	var files [3][]byte
 	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/bptc.go"} {
@@ -124,7 +124,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// Lines, indices, errors and sums of fits are the same by lanes, in every mode, of any number of pixels.
+// Vector code gives the same lines, indices, errors and sums of fits, in every mode, for any number of pixels.
 func TestFitLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -148,7 +148,7 @@ func TestFitLanes(t *testing.T) {
 			g.gather(&pix, subsets, 0, m.alphaBits > 0)
 			g.fit(m, m.indexBits, parities, i%4, far, &f[j])
 			g.assign(&f[j], &weights[m.indexBits], 1<<m.indexBits-1, &s[j])
-			clear(f[j].index[g.n:]) // of no pixels
+			clear(f[j].index[g.n:]) // indices without a pixel
 		}
 		if f[0] != f[1] || s[0] != s[1] {
 			t.Fatalf("block %d, %v, subsets %#x, mode %d, parities %b: %+v %+v and by lanes %+v %+v",

@@ -7,16 +7,16 @@ import (
 
 // mode6 is a mode of BC6H.
 type mode6 struct {
-	number      uint8 // in the low two bits of the block if below 2, in the low five else
-	transformed bool  // all endpoints but the first are offsets from it
+	number      uint8 // stored in the low two bits of the block if below 2, else in the low five
+	transformed bool  // all endpoints but the first are stored as offsets from it
 	subsets     uint8
-	bits        uint8    // of an endpoint's channel
-	deltaBits   [3]uint8 // of a channel of all endpoints but the first
+	bits        uint8    // per channel of the first endpoint
+	deltaBits   [3]uint8 // per channel of the other endpoints
 	layout      string
 }
 
-// modes6 are as the specification prints them: after the mode's number from the lowest bit up, r1[4:0] being bits 0 to 4 of the
-// red of the second endpoint; r0[10:15] are bits 15 down to 10.
+// modes6 are as in the specification. A layout lists the bits after the mode's number from the lowest bit up: r1[4:0] are
+// bits 0 to 4 of the red of the second endpoint; r0[10:15] are bits 15 down to 10.
 var modes6 = [14]mode6{
 	{0, true, 2, 10, [3]uint8{5, 5, 5}, "g2[4] b2[4] b3[4] r0[9:0] g0[9:0] b0[9:0] r1[4:0] g3[4] g2[3:0] g1[4:0] b3[0] g3[3:0] b1[4:0] b3[1] b2[3:0] r2[4:0] b3[2] r3[4:0] b3[3]"},
 	{1, true, 2, 7, [3]uint8{6, 6, 6}, "g2[5] g3[4] g3[5] r0[6:0] b3[0] b3[1] b2[4] g0[6:0] b2[5] b3[2] g2[4] b0[6:0] b3[3] b3[5] b3[4] r1[5:0] g2[3:0] g1[5:0] g3[3:0] b1[5:0] b2[3:0] r2[5:0] r3[5:0]"},
@@ -34,7 +34,7 @@ var modes6 = [14]mode6{
 	{15, true, 1, 16, [3]uint8{4, 4, 4}, "r0[9:0] g0[9:0] b0[9:0] r1[3:0] r0[10:15] g1[3:0] g0[10:15] b1[3:0] b0[10:15]"},
 }
 
-// modeBits is how many bits the mode's number takes.
+// modeBits returns the number of bits of the mode's number.
 func (m *mode6) modeBits() uint {
 	if m.number < 2 {
 		return 2
@@ -56,7 +56,7 @@ func (m *mode6) indexBits() uint8 {
 	return 4
 }
 
-// channelBits of endpoint i.
+// channelBits returns the number of bits of channel c of endpoint i.
 func (m *mode6) channelBits(i, c int) uint {
 	if i == 0 {
 		return uint(m.bits)
@@ -64,7 +64,7 @@ func (m *mode6) channelBits(i, c int) uint {
 	return uint(m.deltaBits[c])
 }
 
-// numbered gives the place in modes6 of a number, or 255.
+// numbered maps a mode's number to its index in modes6, or 255.
 var numbered = sync.OnceValue(func() (of [32]uint8) {
 	for n := range of {
 		of[n] = 255
@@ -77,14 +77,14 @@ var numbered = sync.OnceValue(func() (of [32]uint8) {
 	return of
 })
 
-// run is bits of a block that follow each other: count bits of a channel of an endpoint, up from a place or down.
+// run is consecutive bits of a block: count bits of a channel of an endpoint, upwards or downwards from a bit.
 type run struct {
 	end, channel uint8
 	from, count  uint8
 	down         bool
 }
 
-// runs6 are the layouts of modes6, read.
+// runs6 are the parsed layouts of modes6.
 var runs6 = sync.OnceValue(func() *[14][]run {
 	var of [14][]run
 	for i := range modes6 {

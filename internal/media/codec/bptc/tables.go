@@ -1,16 +1,15 @@
 package bptc
 
-// The tables of the BPTC chapter of the Khronos Data Format Specification. Pixels are counted along the rows, from
-// the top left one.
+// The tables of the BPTC chapter of the Khronos Data Format Specification. Pixels are numbered by rows from the top left.
 
-// weights by which the second endpoint counts, of 64, for indices of 2, 3 and 4 bits.
+// weights are those of the second endpoint, in 64ths, for indices of 2, 3 and 4 bits.
 var weights = [5][16]int32{
 	2: {0, 21, 43, 64},
 	3: {0, 9, 18, 27, 37, 46, 55, 64},
 	4: {0, 4, 9, 13, 17, 21, 26, 30, 34, 38, 43, 47, 51, 55, 60, 64},
 }
 
-// partitions2 says for each partition of two subsets which pixels are of the second: bit i is pixel i.
+// partitions2 are the partitions of two subsets: bit i is set if pixel i is in the second.
 var partitions2 = [64]uint16{
 	0xcccc, 0x8888, 0xeeee, 0xecc8, 0xc880, 0xfeec, 0xfec8, 0xec80,
 	0xc800, 0xffec, 0xfe80, 0xe800, 0xffe8, 0xff00, 0xfff0, 0xf000,
@@ -22,7 +21,7 @@ var partitions2 = [64]uint16{
 	0x9336, 0x9cc6, 0x817e, 0xe718, 0xccf0, 0x0fcc, 0x7744, 0xee22,
 }
 
-// partitions3 says for each partition of three subsets of which one a pixel is: bits 2i and 2i+1 are pixel i's.
+// partitions3 are the partitions of three subsets: bits 2i and 2i+1 are the subset of pixel i.
 var partitions3 = [64]uint32{
 	0xaa685050, 0x6a5a5040, 0x5a5a4200, 0x5450a0a8, 0xa5a50000, 0xa0a05050, 0x5555a0a0, 0x5a5a5050,
 	0xaa550000, 0xaa555500, 0xaaaa5500, 0x90909090, 0x94949494, 0xa4a4a4a4, 0xa9a59450, 0x2a0a4250,
@@ -34,8 +33,8 @@ var partitions3 = [64]uint32{
 	0xaaaa1414, 0xa05050a0, 0xa0a5a5a0, 0x96000000, 0x40804080, 0xa9a8a9a8, 0xaaaaaa44, 0x2a4a5254,
 }
 
-// The anchor of a subset is the pixel whose index is stored without its highest bit, which is 0. That of
-// the first subset is pixel 0.
+// The anchor of a subset is the pixel whose index is stored without its highest bit, which is 0. The anchor of the first
+// subset is pixel 0.
 var (
 	anchors2 = [64]uint8{ // of the second of two
 		15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
@@ -57,7 +56,7 @@ var (
 	}
 )
 
-// subsetsOf gives the subset of each pixel, two bits a pixel as in partitions3.
+// subsetsOf returns the subset of each pixel, two bits per pixel as in partitions3.
 func subsetsOf(subsets int, partition uint8) uint32 {
 	switch subsets {
 	case 2:
@@ -68,7 +67,7 @@ func subsetsOf(subsets int, partition uint8) uint32 {
 	return 0
 }
 
-// spread puts a zero above each bit.
+// spread inserts a zero above each bit.
 func spread(mask uint16) uint32 {
 	x := uint32(mask)
 	x = (x | x<<8) & 0x00ff00ff
@@ -77,7 +76,7 @@ func spread(mask uint16) uint32 {
 	return (x | x<<1) & 0x55555555
 }
 
-// anchorsOf gives the pixels that are anchors, as bits.
+// anchorsOf returns a mask of the pixels that are anchors.
 func anchorsOf(subsets int, partition uint8) uint16 {
 	switch subsets {
 	case 2:
@@ -88,7 +87,7 @@ func anchorsOf(subsets int, partition uint8) uint16 {
 	return 1
 }
 
-// squeeze drops every other bit: the reverse of spread.
+// squeeze removes every other bit: the reverse of spread.
 func squeeze(x uint32) uint16 {
 	x &= 0x55555555
 	x = (x | x>>1) & 0x33333333

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The partitions as the specification prints them: eight side by side, four rows each.
+// The partitions as printed in the specification: eight side by side, four rows each.
 const printed2 = `
 0011 0001 0111 0001 0000 0011 0001 0000
 0011 0001 0111 0011 0001 0111 0011 0001

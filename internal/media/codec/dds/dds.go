@@ -1,17 +1,17 @@
 // Package dds writes and reads DirectDraw Surface textures, as docs/formats/dds.md describes them.
 //
 // It follows Microsoft's "Programming Guide for DDS", "DDS_HEADER", "DDS_PIXELFORMAT" and "DDS_HEADER_DXT10":
-// two-dimensional images, volumes, cube maps and arrays, with mip levels. What it writes has the DX10 header; what it reads
-// may be older. All numbers in the file are little-endian u32.
+// two-dimensional images, volumes, cube maps and arrays, with mip levels. It writes files with the DX10 header, and also
+// reads older files. All numbers in the file are little-endian u32.
 //
 //	  0  "DDS "
 //	  4  size 124, flags, height, width, pitch or linear size, depth, mip level count, 11 reserved
-//	 76  pixel format: size 32, flags, FourCC, bits of a pixel, masks of red, green, blue and alpha
+//	 76  pixel format: size 32, flags, FourCC, bits per pixel, masks of red, green, blue and alpha
 //	108  caps, caps2, caps3, caps4, reserved
 //	128  if the FourCC is "DX10": dxgiFormat, dimension, misc, array size, alpha mode
 //	148  for each element of the array, for each face: the levels, largest first, without padding
 //
-// Its rule: nothing is allocated by a number in the file before that number was held against the bytes that are there.
+// Memory is allocated for a number in the file only after that number was compared with the length of the data.
 package dds
 
 import (
@@ -21,7 +21,7 @@ import (
 	"math/bits"
 )
 
-// AlphaMode says what the fourth channel is.
+// AlphaMode is the meaning of the fourth channel.
 type AlphaMode uint32
 
 const (
@@ -32,7 +32,7 @@ const (
 	AlphaCustom        AlphaMode = 4 // a channel of data
 )
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".dds"
 
 // Texture is the content of a file.
@@ -40,17 +40,18 @@ type Texture struct {
 	Format        Format
 	Width, Height int  // of level 0, in pixels
 	Depth         int  // of level 0, in slices; 0: two dimensions
-	Layers        int  // elements of an array; 0: no array. The file does not tell 0 from 1; 0 is what is read
+	Layers        int  // elements of an array; 0: no array. The file does not distinguish 0 from 1: both are read as 0
 	Cube          bool // six square faces: +X, -X, +Y, -Y, +Z, -Z
 	Alpha         AlphaMode
 
-	// Levels are the mip levels, the full image first, each half the size of the one before in all dimensions, rounded down. In
-	// each are the images of all layers; in a layer, of all faces; in a face, of all slices. (That is the order of KTX 2.0; the
-	// file's is another.) Rows have no padding, and the top one is first: DDS has no other orientation.
+	// Levels are the mip levels, the full image first, each half the size of the previous one in all dimensions, rounded
+	// down. A level has the images of all layers; a layer has those of all faces; a face has those of all slices. (This is
+	// the order of KTX 2.0; the file has another order.) Rows have no padding, and the top row is first: DDS has no other
+	// orientation.
 	Levels [][]byte
 }
 
-// Limits of an image: far above any hardware.
+// Limits of an image, far above those of any hardware.
 const (
 	maxSide   = 1 << 20
 	maxLayers = 1 << 20
@@ -59,7 +60,7 @@ const (
 var (
 	ErrTruncated   = errors.New("the DDS file ends too early")
 	ErrDamaged     = errors.New("the DDS file is damaged")
-	ErrUnsupported = errors.New("this kind of DDS file is not read")
+	ErrUnsupported = errors.New("this kind of DDS file is not supported")
 )
 
 const (
@@ -93,20 +94,20 @@ func (t *Texture) images() int {
 	return max(1, t.Layers)
 }
 
-// imageSize is the bytes of level n of one layer and face, all its slices; or math.MaxInt if that is more than can be.
+// imageSize returns the size of level n of one layer and face, with all slices, in bytes, or math.MaxInt if it is larger.
 func (t *Texture) imageSize(n int) int { return t.sizeIn(n, t.Format.Block) }
 
-// sizeIn is imageSize in other blocks than those of the format.
+// sizeIn is imageSize with another block size than that of the format.
 func (t *Texture) sizeIn(n int, block func() (width, height, bytes int)) int {
 	w, h, size := block()
 	slice := times(times((max(1, t.Width>>n)+w-1)/w, (max(1, t.Height>>n)+h-1)/h), size)
 	return times(slice, max(1, t.Depth>>n))
 }
 
-// levelSize is the bytes of level n.
+// levelSize returns the size of level n in bytes.
 func (t *Texture) levelSize(n int) int { return times(t.imageSize(n), t.images()) }
 
-// times multiplies what is not negative, and never goes over math.MaxInt.
+// times multiplies numbers that are not negative. The result is at most math.MaxInt.
 func times(a, b int) int {
 	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt {
 		return int(lo)
@@ -114,7 +115,7 @@ func times(a, b int) int {
 	return math.MaxInt
 }
 
-// check refuses what a file cannot hold, the content of levels aside.
+// check returns an error if a file cannot store the texture. It does not check the content of the levels.
 func (t *Texture) check(levels int) error {
 	if _, _, size := t.Format.Block(); size == 0 {
 		return fmt.Errorf("DXGI format %d: %w", uint32(t.Format), ErrUnsupported)

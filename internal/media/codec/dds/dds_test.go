@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// every format of the package, in the order of numbers.
+// every returns all formats of the package, ordered by number.
 func every() []Format {
 	var all []Format
 	for f := range Format(200) {
@@ -30,7 +30,7 @@ func every() []Format {
 	return all
 }
 
-// counting gives a texture the levels that belong to it: bytes that count up.
+// counting fills the levels of a texture with bytes that count up.
 func counting(t *Texture, levels int) *Texture {
 	n := 0
 	for l := range levels {
@@ -48,7 +48,7 @@ func plain(f Format, w, h, levels int) *Texture {
 	return counting(&Texture{Format: f, Width: w, Height: h, Alpha: AlphaStraight}, levels)
 }
 
-// full is how many levels a size can have.
+// full returns the number of levels of a complete mip chain.
 func full(sides ...int) int {
 	n := 1
 	for m := max(sides[0], sides[1], sides[2]); m > 1; m /= 2 {
@@ -57,7 +57,7 @@ func full(sides ...int) int {
 	return n
 }
 
-// roundTrip encodes, has the file judged, and decodes.
+// roundTrip encodes a texture, checks the file, and decodes it.
 func roundTrip(t *testing.T, in *Texture) {
 	t.Helper()
 	b, err := Encode(in)
@@ -73,7 +73,7 @@ func roundTrip(t *testing.T, in *Texture) {
 	}
 	want := *in
 	if want.Layers == 1 {
-		want.Layers = 0 // the file does not tell
+		want.Layers = 0 // the file does not distinguish 0 from 1
 	}
 	if !reflect.DeepEqual(&want, out) {
 		t.Fatalf("%v %s: %s", in.Format, in.size(), cmp.Diff(&want, out))
@@ -117,7 +117,7 @@ func TestEncodeEveryShape(t *testing.T) {
 	}
 }
 
-// A file has all levels of an image together, a texture all images of a level.
+// A file stores all levels of one image together; a texture stores all images of one level together.
 func TestOrder(t *testing.T) {
 	x := &Texture{Format: R8, Width: 2, Height: 2, Layers: 2, Levels: [][]byte{{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10}}}
 	b, err := Encode(x)
@@ -175,7 +175,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// annotated writes a file down with the names of its fields.
+// annotated lists the bytes of a file with the names of its fields.
 func annotated(b []byte) string {
 	var out strings.Builder
 	at := 0
@@ -232,7 +232,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// put makes a change of a file: a number at an offset.
+// put returns a function that writes a number at an offset of a file.
 func put(at int, v uint32) func([]byte) []byte {
 	return func(b []byte) []byte { binary.LittleEndian.PutUint32(b[at:], v); return b }
 }

@@ -2,10 +2,10 @@ package dds
 
 import "fmt"
 
-// Format is a pixel format, by its number in DXGI. ETC2 and ASTC have none.
+// Format is a pixel format, by its number in DXGI. DXGI has no numbers for ETC2 and ASTC.
 type Format uint32
 
-// Formats. SRGB says that colours are sRGB-encoded; alpha never is.
+// Formats. SRGB means that colours are sRGB-encoded; alpha is always linear.
 const (
 	RGBA32F    Format = 2  // DXGI_FORMAT_R32G32B32A32_FLOAT
 	RGBA16F    Format = 10 // DXGI_FORMAT_R16G16B16A16_FLOAT
@@ -30,7 +30,7 @@ const (
 	BC7SRGB    Format = 99 // DXGI_FORMAT_BC7_UNORM_SRGB
 )
 
-// Block is the size of a block in pixels and in bytes; a pixel of an uncompressed format is a block. All is 0 for a
+// Block returns the size of a block in pixels and in bytes; a block of an uncompressed format is one pixel. All are 0 for a
 // format that this package does not know.
 func (f Format) Block() (width, height, bytes int) {
 	switch f {
@@ -52,13 +52,13 @@ func (f Format) Block() (width, height, bytes int) {
 	return 0, 0, 0
 }
 
-// compressed tells whether blocks are more than a pixel.
+// compressed reports whether a block has more than one pixel.
 func (f Format) compressed() bool {
 	w, _, _ := f.Block()
 	return w > 1
 }
 
-// SRGB tells whether colours are sRGB-encoded.
+// SRGB reports whether colours are sRGB-encoded.
 func (f Format) SRGB() bool {
 	switch f {
 	case RGBA8SRGB, BC1SRGB, BC2SRGB, BC3SRGB, BC7SRGB:
@@ -67,7 +67,7 @@ func (f Format) SRGB() bool {
 	return false
 }
 
-// String is the format as people write it: "BC7 sRGB".
+// String returns the name of the format: "BC7 sRGB".
 func (f Format) String() string {
 	switch f {
 	case R8:

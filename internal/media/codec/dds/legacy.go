@@ -8,20 +8,20 @@ import (
 
 // Flags of a pixel format, DDPF.
 const (
-	pixelAlpha     = 0x1 | 0x2 // with colours; alone
+	pixelAlpha     = 0x1 | 0x2 // alpha with colours; alpha alone
 	pixelFourCC    = 0x4
 	pixelRGB       = 0x40
 	pixelLuminance = 0x20000
 )
 
-// masks is where the channels of an uncompressed pixel are: red, green, blue and alpha. A channel without bits is 0, and
-// alpha 255.
+// masks are the bits of the channels in an uncompressed pixel: red, green, blue and alpha. A channel without bits reads as
+// 0, alpha as 255.
 type masks struct {
-	bytes int // of a pixel: 1 to 4
+	bytes int // per pixel: 1 to 4
 	mask  [4]uint32
 }
 
-// newMasks is the masks of a DXGI format that is not one of the package's, or nil. The format becomes RGBA8.
+// newMasks returns the masks of a DXGI format that the package does not have, or nil. It sets the format to RGBA8.
 func (t *Texture) newMasks() *masks {
 	const (
 		b5g6r5        = 85  // DXGI_FORMAT_B5G6R5_UNORM
@@ -63,8 +63,8 @@ func (t *Texture) newMasks() *masks {
 	return m
 }
 
-// oldFormat reads a DDS_PIXELFORMAT: size, flags, FourCC, bits, four masks. It sets the format, and gives masks if
-// pixels have to be turned into it. Microsoft's names for "ATI1" and "ATI2" are BC4 and BC5.
+// oldFormat reads a DDS_PIXELFORMAT: size, flags, FourCC, bits, four masks. It sets the format, and returns masks if the
+// pixels have to be converted to it. Microsoft's names for "ATI1" and "ATI2" are BC4 and BC5.
 func (t *Texture) oldFormat(pf []byte) (*masks, error) {
 	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(pf[i:]) }
 	flags, code, size := u32(4), string(pf[8:12]), u32(12)
@@ -111,7 +111,7 @@ func (t *Texture) oldFormat(pf []byte) (*masks, error) {
 		return nil, fmt.Errorf("pixel format with flags %#x: %w", flags, ErrUnsupported)
 	}
 	if flags&pixelAlpha == 0 {
-		m.mask[3] = 0 // some programs leave one here
+		m.mask[3] = 0 // some programs set a mask here
 		t.Alpha = AlphaOpaque
 	}
 	for _, mask := range m.mask {
@@ -123,8 +123,8 @@ func (t *Texture) oldFormat(pf []byte) (*masks, error) {
 	return m, nil
 }
 
-// expand reads the levels of pixels that have masks, and turns them into RGBA8. Channels are scaled so that all bits set
-// is 255, and rounded to the nearest.
+// expand reads levels of pixels with masks and converts them to RGBA8. Channels are scaled so that the greatest value
+// becomes 255, and rounded to nearest.
 func (t *Texture) expand(data []byte, levels int, m *masks) ([][]byte, error) {
 	all, err := t.cut(data, levels, func() (width, height, bytes int) { return 1, 1, m.bytes })
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *Texture) expand(data []byte, levels int, m *masks) ([][]byte, error) {
 	return all, nil
 }
 
-// channel cuts one out of a pixel.
+// channel extracts a channel from a pixel.
 func (m *masks) channel(p uint32, i int) byte {
 	mask := m.mask[i]
 	if mask == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// old makes a file as it was written before Direct3D 10: a pixel format (flags, FourCC, bits, masks of red, green, blue,
-// alpha), a size, a level count, caps2, and pixels.
+// old returns a file in the form before Direct3D 10: a pixel format (flags, FourCC, bits, masks of red, green, blue, alpha),
+// a size, a level count, caps2, and pixels.
 func old(pf [7]uint32, w, h, d, levels int, caps2 uint32, data ...byte) []byte {
 	b := make([]byte, 128, 128+len(data))
 	put := func(at int, v ...uint32) {
@@ -70,7 +70,7 @@ func oldFiles() []oldFile {
 		{"L8A8", old([7]uint32{0x20001, 0, 16, 0xff, 0, 0, 0xff00}, 1, 1, 0, 1, 0, 7, 9), of(0, 7, 7, 7, 9)},
 		{"L16", old([7]uint32{0x20000, 0, 16, 0xffff, 0, 0, 0}, 1, 1, 0, 1, 0, 0xff, 0x7f), of(AlphaOpaque, 127, 127, 127, 255)},
 		{"A8", old([7]uint32{0x2, 0, 8, 0, 0, 0, 0xff}, 1, 1, 0, 1, 0, 7), of(0, 0, 0, 0, 7)},
-		// 16 and 33 of 31 and 63 are 131.6 and 133.6 of 255; 8 of 15 is 136.
+		// 16/31 and 33/63 of 255 are 131.6 and 133.6; 8/15 of 255 is 136.
 		{"565", old([7]uint32{0x40, 0, 16, 0xf800, 0x7e0, 0x1f, 0}, 2, 1, 0, 1, 0, 0x30, 0x84, 0xff, 0xff),
 			of(AlphaOpaque, 132, 134, 132, 255, 255, 255, 255, 255)},
 		{"1555", old([7]uint32{0x41, 0, 16, 0x7c00, 0x3e0, 0x1f, 0x8000}, 2, 1, 0, 1, 0, 0x1f, 0x40, 0x00, 0x80), of(0, 132, 0, 255, 0, 0, 0, 0, 255)},
@@ -101,7 +101,7 @@ func TestDecodeOld(t *testing.T) {
 	}
 }
 
-// DXGI formats that are turned into RGBA8.
+// DXGI formats that are converted to RGBA8.
 func TestDecodeExpands(t *testing.T) {
 	for _, tt := range []struct {
 		dxgi   uint32

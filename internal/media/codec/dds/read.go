@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Decode reads a file. Pixels that are in none of the package's formats, such as BGRA8, 565 or grey, become RGBA8. For all
-// others of one image with its mip levels, Levels are slices of data, nothing is copied; the levels of arrays and
-// cubes are put together.
+// Decode reads a file. Pixels in a format that the package does not have, such as BGRA8, 565 or grey, are converted to
+// RGBA8. For other files with one image and its mip levels, Levels are slices of data, without a copy. The levels of arrays
+// and cubes are copied.
 func Decode(data []byte) (*Texture, error) {
 	if len(data) < 4 || string(data[:4]) != "DDS " {
 		return nil, fmt.Errorf("no signature: %w", ErrDamaged)
@@ -19,8 +19,8 @@ func Decode(data []byte) (*Texture, error) {
 	if u32(4) != 124 || u32(76) != 32 {
 		return nil, fmt.Errorf("header sizes %d and %d: %w", u32(4), u32(76), ErrDamaged)
 	}
-	// Held against limits as they are in the file: an int may have 32 bits. The mip level count is taken whatever the flags
-	// say, as Microsoft asks.
+	// Compare the values as stored, since an int may have 32 bits. The mip level count is used regardless of the flags, as
+	// Microsoft recommends.
 	levels := max(1, u32(28))
 	if max(u32(12), u32(16), u32(24)) > maxSide || levels > 32 {
 		return nil, fmt.Errorf("%d levels of %d x %d x %d: %w", levels, u32(16), u32(12), u32(24), ErrUnsupported)
@@ -52,7 +52,7 @@ func Decode(data []byte) (*Texture, error) {
 	return t, nil
 }
 
-// readNewHead reads the DX10 header, which says everything, and whatever the older fields repeat of it is ignored.
+// readNewHead reads the DX10 header, which is complete. The same information in older fields is ignored.
 func (t *Texture) readNewHead(data []byte) (*masks, error) {
 	if len(data) < headSize {
 		return nil, ErrTruncated
@@ -83,7 +83,7 @@ func (t *Texture) readNewHead(data []byte) (*masks, error) {
 	return t.newMasks(), nil
 }
 
-// readOldHead understands what was written before Direct3D 10.
+// readOldHead reads the header of a file in the form before Direct3D 10.
 func (t *Texture) readOldHead(data []byte) (*masks, error) {
 	caps2 := binary.LittleEndian.Uint32(data[112:])
 	switch {
@@ -98,7 +98,7 @@ func (t *Texture) readOldHead(data []byte) (*masks, error) {
 	return t.oldFormat(data[76:108])
 }
 
-// cut makes levels of what lies image by image. All of it is there before anything is allocated.
+// cut collects levels from data that is ordered by image. It checks the length of the data before it allocates memory.
 func (t *Texture) cut(data []byte, levels int, block func() (width, height, bytes int)) ([][]byte, error) {
 	sizes := make([]int, levels)
 	for n, left := 0, len(data); n < levels; n++ {

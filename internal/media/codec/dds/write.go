@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Encode makes a file, with a DX10 header.
+// Encode encodes a file with a DX10 header.
 func Encode(t *Texture) ([]byte, error) {
 	if err := t.check(len(t.Levels)); err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func Encode(t *Texture) ([]byte, error) {
 	return b, nil
 }
 
-// head is all before the levels. Flags, caps and the pitch repeat what other fields say; Microsoft asks writers to set them,
-// and readers not to trust them.
+// head returns everything before the levels. Flags, caps and the pitch repeat other fields; Microsoft asks writers to set
+// them, and readers not to trust them.
 func (t *Texture) head() []byte {
 	flags, caps, caps2, misc, dimension := flagsBase, capsTexture, 0, 0, twoD
 	w, _, size := t.Format.Block()
@@ -71,7 +71,7 @@ func (t *Texture) head() []byte {
 	put(128, int(t.Format))
 	put(132, dimension)
 	put(136, misc)
-	put(140, max(1, t.Layers)) // of a cube map: how many cubes
+	put(140, max(1, t.Layers)) // for a cube map: number of cubes
 	put(144, int(t.Alpha))
 	return b
 }

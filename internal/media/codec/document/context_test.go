@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// counted ends after its error was asked for so often.
+// counted is canceled after left calls of Err.
 type counted struct {
 	context.Context
 	left int
@@ -22,7 +22,7 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// TestContext: every reader ends with its context, also if that ends in the middle.
+// TestContext checks that every reader stops when its context ends, also in the middle of a file.
 func TestContext(t *testing.T) {
 	texts := map[string]string{
 		"json": "[" + strings.Repeat("1, ", 20_000) + "1]", "yaml": strings.Repeat("- 1\n", 20_000), "toml": "a = [" + strings.Repeat("1, ", 20_000) + "]",

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// CSVOptions says how a CSV file is written.
+// CSVOptions are the options for reading a CSV file.
 type CSVOptions struct {
-	Comma   rune // what stands between cells; 0 is ','
+	Comma   rune // the separator of cells; 0 is ','
 	Strings bool // every cell is a string; otherwise its type is inferred
 }
 
-// CSV reads RFC 4180: an array of objects, one a row, with the cells of the first row as keys. Rows as
-// long as the header are required; empty lines are passed over.
+// CSV reads RFC 4180 as an array of objects, one per row, with the cells of the first row as keys. Every row must be as long
+// as the first one; empty lines are skipped.
 //
-// Inferred types: a cell in quotes is a string; an empty one is null; true and
-// false are booleans; what is a number in JSON is that number, so that 007 and 1,5 stay strings.
+// Types are inferred: a cell in quotes is a string; an empty one is null; true and false are booleans; a number in JSON's
+// syntax is that number, so 007 and 1,5 remain strings.
 func (under Reader) CSV(data []byte, o CSVOptions) (Value, error) {
 	text, err := prepare(data, MaxSize)
 	if err != nil {
@@ -41,7 +41,7 @@ type csvReader struct {
 	left    budget
 	strings bool
 	csv     *csv.Reader
-	line    int // a line, from 1, and where it begins; they only go forward
+	line    int // a line, from 1, and its start; they only move forward
 	start   int // in bytes
 }
 

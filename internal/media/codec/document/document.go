@@ -1,10 +1,9 @@
-// Package document reads JSON, TOML, YAML and CSV into one model in which every value
-// knows where it stood, and writes that model as canonical JSON or as MessagePack.
+// Package document reads JSON, TOML, YAML and CSV into one model, in which every value has its position in the source. It
+// writes the model as canonical JSON or as MessagePack.
 //
-// Its rules: text is UTF-8 (a byte order mark is passed over); no key stands twice in an
-// object; numbers are kept exactly or refused, so there are no infinities and no
-// integers beyond 64 bits; what a file can cost in memory is bounded before it is
-// spent, whatever aliases and headers multiply. All errors are an [*Error].
+// Text must be UTF-8 (a byte order mark is skipped). A key occurs only once in an object. Numbers are exact or refused, so
+// there are no infinities and no integers beyond 64 bits. Memory is limited before it is allocated, also if aliases and
+// headers multiply the content. All errors are an [*Error].
 package document
 
 import (
@@ -15,40 +14,40 @@ import (
 	"strings"
 )
 
-// Limits of every reader. They are far above real game data, and low enough that a
-// hostile file costs memory in the hundreds of megabytes, not all there is.
+// Limits of every reader. They are far above real game data, and low enough that a hostile file costs at most hundreds of
+// megabytes.
 const (
 	MaxSize   = 64 << 20  // bytes of a file
-	MaxDepth  = 200       // arrays and objects within each other
-	MaxValues = 1 << 22   // values, aliases expanded
-	MaxText   = 256 << 20 // bytes of all keys and strings, aliases and CSV headers expanded
+	MaxDepth  = 200       // nested arrays and objects
+	MaxValues = 1 << 22   // values, with aliases expanded
+	MaxText   = 256 << 20 // bytes of all keys and strings, with aliases and CSV headers expanded
 )
 
-// maxMarks bounds the separators of a TOML or YAML file, because their parsers build a
-// tree of their own, 100 to 250 bytes a node, before Kiln can count the values.
+// maxMarks limits the separators in a TOML or YAML file: their parsers build their own tree, 100 to 250 bytes per node,
+// before Kiln can count the values.
 const maxMarks = 1 << 21
 
-// Pos is where something stands in the text. Line and Column count from 1, Column and
-// Length in characters; 0 is unknown. Length is 1 for what has an inside.
+// Pos is a position in the text. Line and Column count from 1, Column and Length in characters; 0 is unknown. Length is 1
+// for arrays and objects.
 type Pos struct{ Line, Column, Length int32 }
 
-// Value is a value and its place. V is one of
+// Value is a value with its position. V is one of
 //
 //	nil, bool, int64, uint64 (only above the range of int64), float64 (finite), string,
 //	[]Value, Object
 //
-// and, of Written and TOMLTree alone, Literal.
+// and, only from Written and TOMLTree, Literal.
 //
-// TOML's dates and times are strings in the form of RFC 3339.
+// Dates and times of TOML are strings in the form of RFC 3339.
 type Value struct {
 	Pos
 	V any
 }
 
-// Literal is a number as it is written, or a time.
+// Literal is a number in its written form, or a time.
 type Literal string
 
-// Object holds members in the order of the source; no key stands twice.
+// Object has members in the order of the source; a key occurs only once.
 type Object []Member
 
 // Member is a key with its value.
@@ -58,7 +57,7 @@ type Member struct {
 	Value  Value
 }
 
-// Get is the member's value, or nil.
+// Get returns the value of a member, or nil.
 func (o Object) Get(key string) *Value {
 	for i := range o {
 		if o[i].Key == key {
@@ -68,7 +67,7 @@ func (o Object) Get(key string) *Value {
 	return nil
 }
 
-// At finds a value by the tokens of a JSON pointer (RFC 6901, unescaped); nil if there is none.
+// At returns the value at the tokens of a JSON pointer (RFC 6901, unescaped), or nil.
 func (v *Value) At(tokens ...string) *Value {
 	for _, t := range tokens {
 		switch x := v.V.(type) {
@@ -90,7 +89,7 @@ func (v *Value) At(tokens ...string) *Value {
 	return v
 }
 
-// Plain is the value without places: nil, bool, int64, uint64, float64, string, []any and map[string]any.
+// Plain returns the value without positions: nil, bool, int64, uint64, float64, string, []any and map[string]any.
 func (v *Value) Plain() any {
 	switch x := v.V.(type) {
 	case []Value:
@@ -110,7 +109,7 @@ func (v *Value) Plain() any {
 	}
 }
 
-// sorted is the object's members in the order both writers use: keys compared bytewise in UTF-8.
+// sorted returns the members in the order of both writers: by the bytes of the keys in UTF-8.
 func (o Object) sorted() []*Member {
 	members := make([]*Member, len(o))
 	for i := range o {
@@ -120,16 +119,17 @@ func (o Object) sorted() []*Member {
 	return members
 }
 
-// Reader reads until its context ends; then the error is the context's. The functions of this package read to the end.
+// Reader reads until its context ends, and then returns the context's error. The functions of this package read without a
+// context.
 type Reader struct{ ctx context.Context }
 
-// Under is a reader under a context.
+// Under returns a reader with a context.
 func Under(ctx context.Context) Reader { return Reader{ctx} }
 
 // JSON reads strict JSON (RFC 8259).
 func JSON(data []byte) (Value, error) { return Under(context.Background()).JSON(data) }
 
-// RelaxedJSON reads what is written by hand; see Reader.RelaxedJSON.
+// RelaxedJSON reads JSON in a relaxed syntax; see Reader.RelaxedJSON.
 func RelaxedJSON(data []byte) (Value, error) { return Under(context.Background()).RelaxedJSON(data) }
 
 // TOML reads TOML 1.1; see Reader.TOML.
@@ -148,23 +148,23 @@ func CommaCSV(data []byte) (Value, error) { return CSV(data, CSVOptions{}) }
 type Fault uint8
 
 const (
-	Syntax      Fault = iota // the text is not in its format
-	Duplicate                // a key stands twice
-	Encoding                 // not UTF-8
+	Syntax      Fault = iota // the text is not valid in its format
+	Duplicate                // a key occurs twice
+	Encoding                 // the text is not UTF-8
 	Limit                    // too large, too deep, too many
-	Number                   // a number that cannot be kept
-	Unsupported              // right in its format, but has no place in the model
-	Ragged                   // a CSV row that is longer or shorter than the header
+	Number                   // a number that cannot be represented exactly
+	Unsupported              // valid in its format, but not in the model
+	Ragged                   // a CSV row is longer or shorter than the header
 )
 
-// Error is why a text cannot be read.
+// Error is the reason why a text cannot be read.
 type Error struct {
 	Fault Fault
 	Pos   Pos
-	Text  string // what is wrong
+	Text  string // the problem
 	Hint  string // what to do next; may be empty
 
-	// In TOML, the last part of a key that cannot be given here, because of the one that stands first.
+	// In TOML: the last part of a key that is not allowed here, because of the key at First.
 	Key   string
 	First Pos
 }
@@ -193,7 +193,7 @@ func duplicate(key string, at, first Pos) *Error {
 		hint("remove or rename one of the two")
 }
 
-// keys notices a key that stands twice in one object.
+// keys detects duplicate keys in an object.
 type keys map[string]Pos
 
 func (k *keys) add(key string, at Pos) error {
@@ -207,23 +207,23 @@ func (k *keys) add(key string, at Pos) error {
 	return nil
 }
 
-// Limits of a reader that has its own.
+// Limits are the limits of a single reader.
 type Limits struct {
 	Size, Depth, Values int // as MaxSize, MaxDepth and MaxValues
 }
 
-// budget is what is left of the limits.
+// budget is the remaining part of the limits.
 type budget struct {
 	values, text int
 	of           Limits
-	ctx          context.Context // ends the reading
+	ctx          context.Context // ends reading
 }
 
 func newBudget(ctx context.Context) budget {
 	return budget{MaxValues, MaxText, Limits{MaxSize, MaxDepth, MaxValues}, ctx}
 }
 
-// spend takes one value with so many bytes of text out of the budget.
+// spend subtracts one value with the given bytes of text from the budget.
 func (b *budget) spend(at Pos, text int) error {
 	b.values--
 	b.text -= text

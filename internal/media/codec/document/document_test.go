@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 		{"json", `[9223372036854775807,-9223372036854775808,18446744073709551615]`, `[9223372036854775807,-9223372036854775808,18446744073709551615]`},
 		{"json", `[20000000000000000000]`, `[20000000000000000000]`},
 		{"json", `{"":{},"x":[]}`, `{"":{},"x":[]}`},
-		{"json", `{"\ue000":1,"😀":2}`, "{\"\ue000\":1,\"😀\":2}"}, // by bytes; UTF-16 would have it the other way round
+		{"json", `{"\ue000":1,"😀":2}`, "{\"\ue000\":1,\"😀\":2}"}, // order of bytes; UTF-16 has the opposite order
 		{"relaxed", "{ // c\n a: b c /* d */, 'e': +1,\n f: .5\n g: [1,2,], h: 0x1F, i: 5., j: -.5e1 }", `{"a":"b c","e":1,"f":0.5,"g":[1,2],"h":31,"i":5,"j":-5}`},
 		{"relaxed", "{com.x.Skin$Tinted: {file: fonts/a.fnt}\nn: 007\nm: 10px\nok: true, no: null}", `{"com.x.Skin$Tinted":{"file":"fonts/a.fnt"},"m":"10px","n":"007","no":null,"ok":true}`},
 		{"relaxed", "'it\\'s \\\n on'", `"it's  on"`},
@@ -61,9 +61,9 @@ func TestRefuse(t *testing.T) {
 	for _, c := range []struct {
 		reader, text string
 		fault        Fault
-		want         string // of the error, with its place
+		want         string // of the error, with its position
 	}{
-		{"json", "", Syntax, "1:1: the file holds no value"},
+		{"json", "", Syntax, "1:1: the file has no value"},
 		{"json", "{\n\t\"é\": 1,\n}", Syntax, "2:8: a comma stands before the closing"},
 		{"json", "[1] x", Syntax, `1:5: "x" stands where the end of the file should be`},
 		{"json", "{a: 1}", Syntax, `1:2: "a" stands where a key in double quotes should be`},
@@ -74,7 +74,7 @@ func TestRefuse(t *testing.T) {
 		{"json", "[1 2]", Syntax, `1:4: "2" stands where "," or "]" should be`},
 		{"json", "\"a\nb\"", Syntax, "1:1: the string is not closed on its line"},
 		{"json", "\"a\tb\"", Syntax, "1:3: character U+0009 stands in a string as it is"},
-		{"json", `"\x"`, Syntax, "1:2: there is no such escape"},
+		{"json", `"\x"`, Syntax, "1:2: unknown escape"},
 		{"json", `"\u12g4"`, Syntax, `1:2: \u needs four hexadecimal digits`},
 		{"json", `"a`, Syntax, "1:1: the string is not closed"},
 		{"json", `{"a" 1}`, Syntax, `1:6: "1" stands where ":" should be`},
@@ -137,7 +137,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// places lists every key and value with its place, in the order of the document.
+// places lists every key and value with its position, in document order.
 func places(b *strings.Builder, pointer string, v *Value) {
 	fmt.Fprintf(b, "%s %d:%d+%d\n", pointer, v.Line, v.Column, v.Length)
 	switch x := v.V.(type) {
@@ -228,7 +228,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// Appendix B of RFC 8785.
+// The numbers of appendix B of RFC 8785.
 func TestFloats(t *testing.T) {
 	for bits, want := range map[uint64]string{
 		0x0000000000000000: "0", 0x8000000000000000: "0", 0x0000000000000001: "5e-324", 0x7fefffffffffffff: "1.7976931348623157e+308",
@@ -288,7 +288,7 @@ func value(depth int) *rapid.Generator[Value] {
 	})
 }
 
-// What is written reads back as the same data: JSON by our own reader, MessagePack by another's.
+// Written data reads back as the same data: JSON with this package's reader, MessagePack with another library's.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := value(3).Draw(t, "value")
@@ -309,7 +309,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// normal makes numbers comparable: JSON does not tell 1.0 from 1, MessagePack has many integer types.
+// normal makes numbers comparable: JSON does not distinguish 1.0 from 1, and MessagePack has many integer types.
 func normal(v any) any {
 	switch x := v.(type) {
 	case []any:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// formats are those that [FormatOf] tells apart, with what their files are called.
+// formats are the formats that [FormatOf] returns, with their file name extensions.
 var formats = [...]struct{ name, extensions string }{
 	{"json", ".json"},
 	{"toml", ".toml"},
@@ -14,7 +14,7 @@ var formats = [...]struct{ name, extensions string }{
 	{"csv", ".csv"},
 }
 
-// FormatOf is the format that a file's name promises: "json", "toml", "yaml", "csv", or "".
+// FormatOf returns the format for a file's extension: "json", "toml", "yaml", "csv", or "".
 func FormatOf(file string) string {
 	ext := strings.ToLower(path.Ext(file))
 	for _, f := range formats {
@@ -25,7 +25,7 @@ func FormatOf(file string) string {
 	return ""
 }
 
-// Extensions are what files of some formats are called, in lower case and with the dot; of all, if none is named.
+// Extensions returns the extensions of the named formats, or of all, in lower case and with the dot.
 func Extensions(names ...string) []string {
 	var list []string
 	for _, f := range formats {

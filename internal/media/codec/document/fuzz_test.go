@@ -10,7 +10,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// check is what must hold for whatever a reader made of a text.
+// check checks the result of a reader for any text.
 func check(t *testing.T, text []byte, v Value, err error) {
 	t.Helper()
 	lines := bytes.Count(text, []byte("\n")) + 1

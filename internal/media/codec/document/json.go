@@ -13,17 +13,16 @@ func (r Reader) JSON(data []byte) (Value, error) {
 	return readJSON(data, &jsonReader{left: newBudget(r.ctx)})
 }
 
-// Written reads strict JSON for whoever writes it again, within limits of theirs: numbers are Literals, and half a character in an
-// escape is U+FFFD, as encoding/json has it.
+// Written reads strict JSON for callers that write it again, within their own limits. Numbers are Literals; an escape with
+// half a surrogate pair becomes U+FFFD, as in encoding/json.
 func Written(data []byte, lim Limits) (Value, error) {
 	return readJSON(data, &jsonReader{left: budget{lim.Values, lim.Size, lim, context.Background()}, written: true})
 }
 
-// RelaxedJSON reads what people and tools write by hand and call JSON: comments (// and
-// /* */), trailing commas, a line's end in place of a comma, keys and strings without quotes or
-// in single ones, numbers like +1, .5, 5. and 0x1f. That is JSON5 (without infinities) and libGDX's
-// dialect. Text without quotes ends before , : { } [ ] quotes, comments and the line's end; what it
-// is, it is by JSON's rules: true, false, null, a number, else a string.
+// RelaxedJSON reads JSON with extensions for text written by hand: comments (// and /* */), trailing commas, a line end
+// instead of a comma, keys and strings without quotes or in single quotes, numbers like +1, .5, 5. and 0x1f. That covers
+// JSON5 (without infinities) and libGDX's dialect. Text without quotes ends before , : { } [ ] quotes, comments and the line
+// end. It is read as in JSON: true, false, null or a number; any other text is a string.
 func (r Reader) RelaxedJSON(data []byte) (Value, error) {
 	return readJSON(data, &jsonReader{left: newBudget(r.ctx), relaxed: true})
 }
@@ -35,7 +34,7 @@ type jsonReader struct {
 	relaxed bool
 	written bool
 	left    budget
-	names   map[string]string // so that the same key in a thousand rows is one string
+	names   map[string]string // makes the same key in a thousand rows share one string
 }
 
 func readJSON(data []byte, r *jsonReader) (Value, error) {
@@ -48,7 +47,7 @@ func readJSON(data []byte, r *jsonReader) (Value, error) {
 		return Value{}, err
 	}
 	if r.pos == len(text) {
-		return Value{}, r.syntax(r.pos, 1, "the file holds no value").hint("write {} for nothing")
+		return Value{}, r.syntax(r.pos, 1, "the file has no value").hint("write {} for an empty file")
 	}
 	v, err := r.value(1)
 	if err != nil {
@@ -67,7 +66,7 @@ func (r *jsonReader) syntax(off, length int, format string, args ...any) *Error 
 	return errorf(Syntax, r.cur.at(off, length), format, args...)
 }
 
-// unexpected describes what stands at pos in place of what should.
+// unexpected returns the error for the text at pos, which should be what want says.
 func (r *jsonReader) unexpected(want string) *Error {
 	rest := r.text[r.pos:]
 	if len(rest) == 0 {
@@ -83,7 +82,7 @@ func (r *jsonReader) unexpected(want string) *Error {
 	return r.syntax(r.pos, 1, "%q stands where %s should be", string(c), want)
 }
 
-// space passes over white space, and comments where they are allowed. It tells of a line's end.
+// space skips white space, and comments if they are allowed. It reports whether it skipped a line end.
 func (r *jsonReader) space() (newline bool, err error) {
 	for r.pos < len(r.text) {
 		switch c := r.text[r.pos]; {
@@ -116,7 +115,7 @@ func (r *jsonReader) comment() bool {
 	return len(rest) > 1 && rest[0] == '/' && (rest[1] == '/' || rest[1] == '*')
 }
 
-// value reads the value that begins at pos.
+// value reads the value at pos.
 func (r *jsonReader) value(depth int) (Value, error) {
 	if r.pos == len(r.text) {
 		return Value{}, r.unexpected("a value")
@@ -201,7 +200,7 @@ func (r *jsonReader) object(open Pos, depth int) (Object, error) {
 	}
 }
 
-// close goes on to the next of a container's elements, n of which are read, or past its end.
+// close moves to the next element of a container, after n elements, or past the closing bracket.
 func (r *jsonReader) close(end byte, n int, open Pos) (done bool, err error) {
 	newline, err := r.space()
 	if err != nil {
@@ -252,7 +251,7 @@ func (r *jsonReader) key() (string, error) {
 	return key, nil
 }
 
-// word is text without quotes, up to a character with a meaning of its own.
+// word reads text without quotes, up to a character with a special meaning.
 func (r *jsonReader) word() string {
 	start := r.pos
 	for r.pos < len(r.text) && strings.IndexByte("{}[],:\"'\r\n", r.text[r.pos]) < 0 && !r.comment() {
@@ -299,7 +298,7 @@ func (r *jsonReader) bare() (any, error) {
 	return nil, errorf(Syntax, at, "%q is not a JSON value", shorten(word)).hint("a string stands in double quotes; a number has digits on both sides of its point and no leading zero or plus")
 }
 
-// relaxedWord reads the numbers that JSON5 has and JSON has not; all else is a string.
+// relaxedWord reads the numbers that JSON5 adds to JSON; any other word is a string.
 func relaxedWord(word string, at Pos) (any, error) {
 	unsigned, negative := strings.CutPrefix(word, "-")
 	if !negative {
@@ -328,12 +327,12 @@ func relaxedWord(word string, at Pos) (any, error) {
 	return word, nil
 }
 
-// quoted reads a string whose opening quote stands at pos.
+// quoted reads the string whose opening quote is at pos.
 func (r *jsonReader) quoted() (string, error) {
 	start, quote := r.pos, r.text[r.pos]
 	r.pos++
 	from := r.pos
-	var b []byte // nil as long as the string is as it stands in the text
+	var b []byte // nil as long as the string has no escapes
 	for r.pos < len(r.text) {
 		switch c := r.text[r.pos]; {
 		case c == quote:
@@ -359,7 +358,7 @@ func (r *jsonReader) quoted() (string, error) {
 	return "", r.syntax(start, 1, "the string is not closed").hint("close it with a quote")
 }
 
-// escape reads one escape, the backslash of which stands at pos.
+// escape reads the escape whose backslash is at pos.
 func (r *jsonReader) escape(b []byte) ([]byte, error) {
 	start := r.pos
 	r.pos += 2
@@ -379,7 +378,7 @@ func (r *jsonReader) escape(b []byte) ([]byte, error) {
 			return append(b, c), nil
 		}
 	case '\n':
-		if r.relaxed { // JSON5: the string goes on in the next line
+		if r.relaxed { // JSON5: the string continues on the next line
 			return b, nil
 		}
 	case '\r':
@@ -390,10 +389,10 @@ func (r *jsonReader) escape(b []byte) ([]byte, error) {
 			return b, nil
 		}
 	}
-	return nil, r.syntax(start, 2, "there is no such escape in a string").hint(`write a backslash as "\\"`)
+	return nil, r.syntax(start, 2, "unknown escape in a string").hint(`write a backslash as "\\"`)
 }
 
-// unicode reads \uXXXX and the second half of a surrogate pair.
+// unicode reads \uXXXX, and the second half of a surrogate pair.
 func (r *jsonReader) unicode(b []byte, start int) ([]byte, error) {
 	first, ok := r.hex4(start + 2)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// shapes are documents of about so many bytes that parsers may take long for.
+// shapes are documents of about size bytes that may be slow to parse.
 var shapes = map[string]func(size int) (format, text string){
 	"toml keys": func(n int) (string, string) {
 		return "toml", lines(n, func(i int) string { return fmt.Sprintf("key_%d = %d\n", i, i) })
@@ -128,8 +128,8 @@ func read(format, text string) error {
 	return err
 }
 
-// TestLinear: a document of four times the size takes about four times as long, whatever is in it. What is quadratic takes sixteen times as
-// long.
+// TestLinear checks that a document of four times the size takes about four times as long, for all shapes. A quadratic
+// reader would take sixteen times as long.
 func TestLinear(t *testing.T) {
 	thorough.Only(t, "what takes long is no race")
 	for name, shape := range shapes {
@@ -147,7 +147,7 @@ func TestLinear(t *testing.T) {
 		}
 		size, ratio := 64<<10, 100.0
 		small, large := time.Hour, time.Hour
-		for try := 0; try < 20 && ratio >= 10; try++ { // the best of each: a neighbour may be at work meanwhile
+		for try := 0; try < 20 && ratio >= 10; try++ { // the best of each: other processes may be busy
 			small, large = min(small, took(size)), min(large, took(4*size))
 			ratio = float64(large) / float64(small)
 		}
@@ -157,7 +157,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestTOMLTables: what may be defined where is as go-toml has it, and so are the values.
+// TestTOMLTables compares where tables may be defined, and their values, with go-toml.
 func TestTOMLTables(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -209,7 +209,7 @@ func TestTOMLTables(t *testing.T) {
 	}
 }
 
-// texts has text in place of times.
+// texts replaces times by strings.
 func texts(v any) any {
 	switch x := v.(type) {
 	case map[string]any:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// isNumber tells whether s is a number by the grammar of JSON (RFC 8259, section 6), and
-// whether it is an integer, which is one without fraction and exponent.
+// isNumber reports whether s is a number in the grammar of JSON (RFC 8259, section 6), and whether it is an integer: without
+// fraction and exponent.
 func isNumber(s string) (ok, integer bool) {
 	s = strings.TrimPrefix(s, "-")
 	digits := func() bool {
@@ -43,7 +43,7 @@ func isNumber(s string) (ok, integer bool) {
 	return s == "", integer
 }
 
-// number is the value of a number that isNumber takes.
+// number returns the value of a number that isNumber accepts.
 func number(s string, integer bool, at Pos) (any, error) {
 	if integer {
 		return integerOf(s, 10, at)
@@ -51,8 +51,8 @@ func number(s string, integer bool, at Pos) (any, error) {
 	return floatOf(s, at)
 }
 
-// integerOf keeps 64 bits and refuses more, unless a float writes out as the very same digits, as
-// canonical JSON does with floats up to 1e21: any other float would silently be another number.
+// integerOf accepts integers of 64 bits. It accepts larger ones only if a float is written with the same digits, as
+// canonical JSON does with floats up to 1e21: any other float would silently be a different number.
 func integerOf(s string, base int, at Pos) (any, error) {
 	if i, err := strconv.ParseInt(s, base, 64); err == nil {
 		return i, nil
@@ -83,7 +83,7 @@ func finite(f float64, s string, at Pos) (any, error) {
 	return f, nil
 }
 
-// shorten keeps a message readable.
+// shorten limits the length of text in a message.
 func shorten(s string) string {
 	if r := []rune(s[:min(len(s), 200)]); len(r) > 40 {
 		return string(r[:37]) + "..."

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// prepare checks size and encoding and takes off the byte order mark.
+// prepare checks size and encoding, and removes the byte order mark.
 func prepare(data []byte, size int) ([]byte, error) {
 	if len(data) > size {
 		return nil, errorf(Limit, Pos{}, "the file has %d bytes; data of at most %d MiB is read", len(data), size>>20).
@@ -31,7 +31,7 @@ func prepare(data []byte, size int) ([]byte, error) {
 	return nil, errorf(Encoding, c.at(bad, 1), "byte 0x%02x is not UTF-8", text[bad]).hint("save the file as UTF-8")
 }
 
-// checkMarks bounds the separators of a text before a parser that cannot be bounded sees it.
+// checkMarks limits the separators of a text before it goes to a parser without limits.
 func checkMarks(text []byte, marks string, limit int) error {
 	n := 0
 	for _, c := range text {
@@ -45,15 +45,15 @@ func checkMarks(text []byte, marks string, limit int) error {
 	return nil
 }
 
-// cursor turns byte offsets into places. Offsets that grow cost one walk over the text in
-// all; one that goes back starts over.
+// cursor converts byte offsets to positions. Ascending offsets cost one pass over the text in total; a smaller offset
+// restarts at the beginning.
 type cursor struct {
 	text      []byte
 	off       int
 	line, col int32 // of off, from 0
 }
 
-// at is the place of a byte offset; length in characters.
+// at returns the position of a byte offset; length is in characters.
 func (c *cursor) at(off, length int) Pos {
 	if off < c.off {
 		c.off, c.line, c.col = 0, 0, 0
@@ -70,7 +70,7 @@ func (c *cursor) at(off, length int) Pos {
 	return Pos{c.line + 1, c.col + 1, int32(length)}
 }
 
-// span is the place of text[from:to], underlined no further than its line.
+// span returns the position of text[from:to]; its length ends with the line.
 func (c *cursor) span(from, to int) Pos {
 	s := c.text[from:to]
 	if i := bytes.IndexByte(s, '\n'); i >= 0 {
@@ -79,7 +79,7 @@ func (c *cursor) span(from, to int) Pos {
 	return c.at(from, max(1, utf8.RuneCount(s)))
 }
 
-// byteColumn is the place of a line and a column in bytes, both from 1, as other parsers give them.
+// byteColumn returns the position of a line and a column in bytes, both from 1, the form of other parsers.
 func (c *cursor) byteColumn(line, column int) Pos {
 	start := 0
 	for ; line > 1; line-- {

@@ -19,52 +19,52 @@ import (
 // TOML reads TOML 1.1. Dates and times become strings: "2026-03-01", "07:32:00",
 // "2026-03-01T07:32:00", and with an offset "2026-03-01T07:32:00+01:00".
 //
-// The parser of go-toml says what is written where; what tables may be defined where is looked after here, and numbers and times that are
-// not plain are left to go-toml again, one by one. Its Unmarshal is not used for the whole: it looks keys up one after the other, so that a
+// The parser of go-toml splits the text. This package checks where tables may be defined, and passes single numbers and
+// times to go-toml if they are not plain. It does not use go-toml's Unmarshal, which looks up keys one after the other: a
 // table of 300,000 keys takes minutes.
 func (r Reader) TOML(data []byte) (Value, error) {
 	w := &tomlWalk{left: newBudget(r.ctx)}
 	if err := w.file(data); err != nil {
 		return Value{}, err
 	}
-	if len(w.faults) > 0 { // mistakes in the syntax are told before them
+	if len(w.faults) > 0 { // syntax errors are reported first
 		return Value{}, w.faults[0]
 	}
 	return w.root.value(), nil
 }
 
-// TOMLTree reads TOML for whoever goes on after a mistake: v is what can be read, and faults are what cannot, as many as are worth telling.
-// The error is what ended the reading before the end. A date or a time is a Literal, and the place of what has an inside is all of its
-// first line.
+// TOMLTree reads TOML for callers that continue after errors. v has the readable part, and faults has the errors, up to a
+// maximum. The returned error is the one that ended reading early. Dates and times are Literals, and the position of an
+// array or table covers its whole first line.
 func TOMLTree(data []byte) (v Value, faults []*Error, err error) {
 	w := &tomlWalk{left: newBudget(context.Background()), tree: true}
 	err = w.file(data)
 	return w.root.value(), w.faults, err
 }
 
-// maxFaults is how many faults of one file are kept.
+// maxFaults is the number of faults kept for one file.
 const maxFaults = 200
 
-// tomlKind is how a node came to be, on which depends what may be added to it.
+// tomlKind is the origin of a node, which decides what may be added to it.
 type tomlKind uint8
 
 const (
-	tomlValue  tomlKind = iota // nothing may: tables in braces and lists in brackets are whole
-	tomlTable                  // a [header], or on the way to one
-	tomlDotted                 // on the way of a dotted key
-	tomlTables                 // [[headers]]; a path through it goes to its last item
+	tomlValue  tomlKind = iota // nothing: inline tables and arrays are complete
+	tomlTable                  // a [header], or a table on the path to one
+	tomlDotted                 // a table on the path of a dotted key
+	tomlTables                 // [[headers]]; a path through it continues in its last item
 )
 
-// tomlNode is a value while it is read.
+// tomlNode is a value during reading.
 type tomlNode struct {
 	at, keyAt Pos
 	names     []string // of the children, in the order of the source
 	children  map[string]*tomlNode
 	items     []*tomlNode
-	list      bool // it has items, even if there are none
-	scalar    any  // what has no inside; nil for what has
+	list      bool // it has items, possibly zero
+	scalar    any  // the value, unless it is a table or an array
 	kind      tomlKind
-	given     bool // by a value or a header of its own, not only on the way to another
+	given     bool // by a value or its own header, not only on the path to another
 	depth     int
 }
 
@@ -74,11 +74,11 @@ type tomlWalk struct {
 	left   budget
 	parser unstable.Parser
 	root   tomlNode
-	tree   bool     // go on after a value that cannot be kept
-	faults []*Error // keys that cannot stand where they do, and such values
+	tree   bool     // continue after a value that cannot be represented
+	faults []*Error // keys that are not allowed where they are, and such values
 }
 
-// file walks over all expressions. Syntax errors end it.
+// file reads all expressions. It stops at a syntax error.
 func (w *tomlWalk) file(data []byte) (err error) {
 	w.root.at = Pos{1, 1, 1}
 	if w.text, err = prepare(data, MaxSize); err != nil {
@@ -116,7 +116,7 @@ func (w *tomlWalk) file(data []byte) (err error) {
 	return nil
 }
 
-// explain makes an error of go-toml ours.
+// explain converts an error of go-toml to an Error.
 func (w *tomlWalk) explain(err error) error {
 	var syntax *unstable.ParserError
 	if errors.As(err, &syntax) {
@@ -126,7 +126,8 @@ func (w *tomlWalk) explain(err error) error {
 	return errorf(Syntax, Pos{}, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 }
 
-// descend follows a key from a table, and makes what is not there yet. What cannot be followed leads to a node that nobody sees.
+// descend follows a key from a table, and creates missing tables. A key that cannot be followed leads to a node outside of
+// the result.
 func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator, made tomlKind) (child *tomlNode, old bool, end int, err error) {
 	from := 0
 	for first := true; key.Next(); first = false {
@@ -157,7 +158,7 @@ func (w *tomlWalk) descend(n *tomlNode, key unstable.Iterator, made tomlKind) (c
 	return child, old, end, nil
 }
 
-// through is the table that a path goes on in from a node, which text[from:end] names.
+// through returns the table in which a path continues after a node; text[from:end] is its name.
 func (w *tomlWalk) through(n *tomlNode, made tomlKind, from, end int) *tomlNode {
 	switch {
 	case made == n.kind && n.kind != tomlValue:
@@ -172,7 +173,7 @@ func (w *tomlWalk) through(n *tomlNode, made tomlKind, from, end int) *tomlNode 
 	return &tomlNode{depth: n.depth}
 }
 
-// clash remembers a key that cannot stand where it does, because of a first one.
+// clash records a key that is not allowed because of an earlier one.
 func (w *tomlWalk) clash(first *tomlNode, key string, at Pos, format string, args ...any) {
 	e := errorf(Syntax, at, format, args...)
 	e.Key, e.First = key, first.keyAt
@@ -185,7 +186,7 @@ func (w *tomlWalk) fault(e *Error) {
 	}
 }
 
-// header is a [table] or a [[table]]; it stands where its last key does.
+// header reads a [table] or a [[table]]; its position is that of its last key.
 func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error) {
 	child, old, end, err := w.descend(&w.root, n.Key(), tomlTable)
 	if err != nil {
@@ -202,12 +203,12 @@ func (w *tomlWalk) header(n *unstable.Node) (child *tomlNode, at Pos, err error)
 		child.kind = kind
 	case child.kind == kind && kind == tomlTables:
 	case child.kind == kind && !child.given:
-		child.at, child.keyAt = at, at // until now only tables inside it were named
+		child.at, child.keyAt = at, at // before, only tables inside it were named
 	case child.given:
 		w.twice(n, child)
 		child = &tomlNode{depth: child.depth}
 	default:
-		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, and not by such a header",
+		w.clash(child, string(last.Data), at, "%q was defined before, at %d:%d, in another form",
 			last.Data, child.keyAt.Line, child.keyAt.Column)
 		child = &tomlNode{depth: child.depth}
 	}
@@ -223,7 +224,7 @@ func keyPath(n *unstable.Node) (path []string, last *unstable.Node) {
 	return path, last
 }
 
-// member is a key with its value, in a table or in braces. It tells where the value ends.
+// member reads a key with its value, in a table or an inline table. It returns the end of the value.
 func (w *tomlWalk) member(table *tomlNode, n *unstable.Node) (end int, err error) {
 	child, old, end, err := w.descend(table, n.Key(), tomlDotted)
 	if err != nil {
@@ -231,7 +232,7 @@ func (w *tomlWalk) member(table *tomlNode, n *unstable.Node) (end int, err error
 	}
 	if old {
 		w.twice(n, child)
-		child = &tomlNode{depth: child.depth} // the file will be refused; keep the first
+		child = &tomlNode{depth: child.depth} // keep the first; the file will be refused
 	}
 	child.given, child.kind = true, tomlValue
 	return w.fill(child, n.Value(), w.skip(end, " \t="))
@@ -245,8 +246,8 @@ func (w *tomlWalk) twice(n *unstable.Node, first *tomlNode) {
 	w.fault(e)
 }
 
-// fill gives a node the place and the shape of the value that begins at an offset. It
-// tells where the value ends: arrays do not say where they stand.
+// fill sets the position and the content of a node from the value at an offset. It returns the end of the value, because
+// go-toml does not give the positions of arrays.
 func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err error) {
 	switch v.Kind {
 	case unstable.Array, unstable.InlineTable:
@@ -291,7 +292,7 @@ func (w *tomlWalk) fill(n *tomlNode, v *unstable.Node, start int) (end int, err 
 	return end, w.left.spend(n.at, len(v.Data))
 }
 
-// scalar is a value without an inside.
+// scalar reads a value that is not an array or table.
 func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
 	switch v.Kind {
 	case unstable.String:
@@ -310,7 +311,7 @@ func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
 		if m := decode.Error(); strings.Contains(m, "too large to fit") || strings.Contains(m, "out of range") {
 			return nil, errorf(Number, at, "the number does not fit into 64 bits").hint("write it as a string")
 		}
-		_, column := decode.Position() // in bytes, behind the five of what stands before it
+		_, column := decode.Position() // in bytes, after the five bytes of the prefix
 		return nil, errorf(Syntax, w.cur.at(int(v.Raw.Offset)+max(0, column-5), 1), "%s", strings.TrimPrefix(decode.Error(), "toml: "))
 	} else if err != nil {
 		return nil, errorf(Syntax, at, "%s", strings.TrimPrefix(err.Error(), "toml: "))
@@ -325,7 +326,7 @@ func (w *tomlWalk) scalar(v *unstable.Node, at Pos) (any, error) {
 	case int64:
 		return x, nil
 	}
-	return nil, errorf(Unsupported, at, "a TOML value of type %T has no place in the data", one.V)
+	return nil, errorf(Unsupported, at, "a TOML value of type %T is not supported", one.V)
 }
 
 func (w *tomlWalk) time(s string) any {
@@ -344,7 +345,7 @@ func onlyDigits(d []byte) bool {
 	return len(d) > 0
 }
 
-// skip passes over the given characters, and over comments if line ends are among them.
+// skip skips the given characters, and comments if line ends are among the characters.
 func (w *tomlWalk) skip(off int, over string) int {
 	for off < len(w.text) {
 		switch c := w.text[off]; {
@@ -361,7 +362,7 @@ func (w *tomlWalk) skip(off int, over string) int {
 	return off
 }
 
-// value is what was read.
+// value converts the node to a Value.
 func (n *tomlNode) value() Value {
 	v := Value{Pos: n.at}
 	switch {

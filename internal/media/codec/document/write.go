@@ -6,12 +6,10 @@ import (
 	"strconv"
 )
 
-// AppendJSON writes canonical JSON: the same data gives the same bytes, however it was
-// written. It follows RFC 8785 (no white space; strings escaped no more than needed; floats by the
-// rules of ECMAScript's Number::toString, shortest digits that read back the same), but
-// for two things: keys are sorted by their UTF-8 bytes, not by UTF-16 units, which is what
-// languages other than JavaScript do by themselves, and integers keep all 64 bits. No line's
-// end follows.
+// AppendJSON writes canonical JSON: the same data gives the same bytes, however it was written. It follows RFC 8785 (no
+// white space; minimal escapes in strings; floats by the rules of ECMAScript's Number::toString, the shortest digits that
+// read back the same), with two differences. Keys are sorted by their UTF-8 bytes, not by UTF-16 units, because languages
+// other than JavaScript sort them so by default. Integers keep all 64 bits. The output has no final line end.
 func AppendJSON(b []byte, v *Value) []byte {
 	switch x := v.V.(type) {
 	case nil:
@@ -49,8 +47,8 @@ func AppendJSON(b []byte, v *Value) []byte {
 	panic("document: a value of a type that Value does not name")
 }
 
-// appendFloat formats by ECMA-262, 6.1.6.1.20: plain digits from 1e-6 up to 1e21,
-// an exponent without leading zeros outside.
+// appendFloat formats a float by ECMA-262, 6.1.6.1.20: plain digits from 1e-6 up to 1e21, otherwise an exponent without
+// leading zeros.
 func appendFloat(b []byte, f float64) []byte {
 	abs := math.Abs(f)
 	switch {
@@ -95,10 +93,10 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// AppendMessagePack writes MessagePack, in one way only: the shortest form of each integer,
-// string, array and map; floats as float 64; keys sorted by their UTF-8 bytes.
+// AppendMessagePack writes MessagePack in a canonical form: the shortest form of each integer, string, array and map; floats
+// as float 64; keys sorted by their UTF-8 bytes.
 //
-// It is written here because that is less than what would bend a library to it.
+// This code is shorter than the code to adapt a library would be.
 func AppendMessagePack(b []byte, v *Value) []byte {
 	switch x := v.V.(type) {
 	case nil:
@@ -177,7 +175,7 @@ func packString(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// packLength begins an array or a map: fix holds up to 15, long 16 bits, long+1 32 bits.
+// packLength begins an array or a map: fix is for up to 15 elements, long for 16 bits, long+1 for 32 bits.
 func packLength(b []byte, n int, fix, long byte) []byte {
 	switch {
 	case n < 16:

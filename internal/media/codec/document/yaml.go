@@ -14,10 +14,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML reads one YAML document by the core schema of YAML 1.2 (chapter 10.3): yes, no, on and off are
-// strings, and so are dates; 010 is ten. Aliases are resolved, and "<<" merges mappings, where a
-// mapping's own keys win, then the earlier of several. Keys must be strings; other tags than
-// the core schema's are refused. An empty file is null.
+// YAML reads one YAML document by the core schema of YAML 1.2 (chapter 10.3): yes, no, on and off are strings, and so are
+// dates; 010 is ten. Aliases are resolved. "<<" merges mappings: a mapping's own keys have priority, then those of earlier
+// mappings. Keys must be strings; only tags of the core schema are allowed. An empty file is null.
 func (under Reader) YAML(data []byte) (Value, error) {
 	text, err := prepare(data, MaxSize)
 	if err != nil {
@@ -52,13 +51,13 @@ var (
 	yamlLine   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
 	yamlAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown anchor '(.+)' referenced$`) })
 
-	// The parser counts lines from 0 in the errors of its grammar, and from 1 in those of its scanner.
+	// The parser counts lines from 0 in errors of its grammar, and from 1 in errors of its scanner.
 	yamlGrammar = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key|',' or)|found (duplicate|incompatible|undefined))`)
 	})
 )
 
-// yamlError makes an error of the parser ours. It knows the line at best.
+// yamlError converts an error of the parser to an Error. The parser reports at most a line.
 func yamlError(text []byte, err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	c := cursor{text: text}
@@ -75,7 +74,7 @@ func yamlError(text []byte, err error) error {
 		}
 	}
 	lines := bytes.Split(bytes.TrimRight(text, "\r\n"), []byte("\n"))
-	at.Line = min(at.Line, int32(len(lines))) // the end of the file is a line of its own to it
+	at.Line = min(at.Line, int32(len(lines))) // for the parser, the end of the file is a separate line
 	e := errorf(Syntax, at, "%s", message)
 	for n := max(0, int(at.Line)-2); n < min(len(lines), int(at.Line)+1); n++ {
 		if i := bytes.IndexByte(lines[n], '\t'); i >= 0 && len(bytes.TrimLeft(lines[n][:i], " ")) == 0 {
@@ -86,7 +85,7 @@ func yamlError(text []byte, err error) error {
 	return e
 }
 
-// untilEnd reads until a context ends. The parser asks for a few bytes at a time.
+// untilEnd reads until its context ends. The parser reads a few bytes at a time.
 type untilEnd struct {
 	ctx context.Context
 	io.Reader
@@ -100,12 +99,12 @@ func (u *untilEnd) Read(p []byte) (int, error) {
 }
 
 type yamlReader struct {
-	end  Pos // of the text
+	end  Pos // position of the end of the text
 	left budget
-	open map[*yaml.Node]bool // anchored nodes that are being read
+	open map[*yaml.Node]bool // anchored nodes on the path to the current node
 }
 
-// place is where a node stands, but not behind the end, where the parser puts an empty one.
+// place returns the position of a node, at most the end of the text: the parser reports empty nodes after it.
 func (r *yamlReader) place(n *yaml.Node) Pos {
 	if int32(n.Line) > r.end.Line {
 		return r.end
@@ -120,13 +119,13 @@ func (r *yamlReader) place(n *yaml.Node) Pos {
 	return Pos{int32(n.Line), int32(n.Column), int32(length)}
 }
 
-// value reads a node. An alias is read again each time it stands somewhere, at the cost of
-// the budget, so that ten lines cannot become a billion values.
+// value reads a node. An alias is read again at each use and counts against the budget, so ten lines cannot become a billion
+// values.
 func (r *yamlReader) value(n *yaml.Node, depth int) (Value, error) {
 	at := r.place(n)
 	if n.Anchor != "" {
 		if r.open[n] {
-			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot be a circle; name the thing by a key instead")
+			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot contain itself; refer to the value by a key instead")
 		}
 		r.open[n] = true
 		defer delete(r.open, n)
@@ -214,7 +213,7 @@ func (r *yamlReader) mapping(n *yaml.Node, depth int) (Object, error) {
 	return o, nil
 }
 
-// key reads a mapping's key.
+// key reads a key of a mapping.
 func (r *yamlReader) key(n *yaml.Node) (Member, error) {
 	at := r.place(n)
 	if n.Kind == yaml.AliasNode {
@@ -234,8 +233,7 @@ func (r *yamlReader) key(n *yaml.Node) (Member, error) {
 	return Member{Key: s, KeyPos: at}, r.left.spend(at, len(s))
 }
 
-// yamlScalar resolves a scalar: by its tag if it has one, as a string if it is quoted or a block,
-// by its look otherwise.
+// yamlScalar resolves a scalar: by its tag if it has one, as a string if it is quoted or a block, otherwise by its content.
 func yamlScalar(n *yaml.Node, at Pos) (any, error) {
 	if n.Style&yaml.TaggedStyle != 0 {
 		return yamlTagged(n, at)
@@ -246,7 +244,7 @@ func yamlScalar(n *yaml.Node, at Pos) (any, error) {
 	return yamlPlain(n.Value, at)
 }
 
-// yamlTagged reads a scalar with a tag of its own, such as !!str 12.
+// yamlTagged reads a scalar with an explicit tag, such as !!str 12.
 func yamlTagged(n *yaml.Node, at Pos) (any, error) {
 	tag := n.ShortTag()
 	if tag == "!!str" {
@@ -290,7 +288,7 @@ var (
 	})
 )
 
-// yamlPlain resolves text without quotes or tag: the table of YAML 1.2, section 10.3.2.
+// yamlPlain resolves text without quotes or tag by the table of YAML 1.2, section 10.3.2.
 func yamlPlain(s string, at Pos) (any, error) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":

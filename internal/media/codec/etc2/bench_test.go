@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// open reads an image file, and cuts it to 1024x1024 from its middle if it is larger.
+// open reads an image file, and cuts a larger image to 1024x1024 pixels from its middle.
 func open(t testing.TB, file string) (pix []byte, width, height int) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -33,7 +33,7 @@ func open(t testing.TB, file string) (pix []byte, width, height int) {
 	return n.Pix, width, height
 }
 
-// textures of the corpus: drawn, painted, effects and interface, with alpha and without.
+// textures are files of the corpus: drawn, painted, effects and interface, with alpha and without.
 var textures = []string{
 	"gdx-skins/arcade/skin/arcade-ui.png",
 	"gdx-skins/glassy/skin/glassy-ui.png",
@@ -42,7 +42,7 @@ var textures = []string{
 	"kenney-3d-platformer/sprites/skybox.png",
 }
 
-// TestCorpus holds what the search reaches on real textures, in dB over what the format has, less 0.2.
+// TestCorpus checks the quality on real textures, in dB over the channels of the format, with a margin of 0.2.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
@@ -61,7 +61,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// BenchmarkEncode takes all cores, and gives dB over the channels that the format has. The file that KILN_PHOTO names is a photograph.
+// BenchmarkEncode uses all cores, and reports dB over the channels of the format. KILN_PHOTO names a photograph to encode as
+// well.
 func BenchmarkEncode(b *testing.B) {
 	files := map[string]string{"photo": os.Getenv("KILN_PHOTO")}
 	if corpus := os.Getenv("KILN_CORPUS"); corpus != "" {

@@ -1,6 +1,7 @@
 package etc2
 
-// kind of EAC channel: a pixel is base*scale + offset + modifier*step within low..high, and step is multiplier*scale, or 1.
+// kind is a kind of EAC channel. A pixel is base*scale + offset + modifier*step within low..high; step is multiplier*scale,
+// or 1 if that is 0.
 type kind struct {
 	scale, offset    int32
 	low, high        int32
@@ -14,7 +15,8 @@ var (
 	signed11   = kind{8, 0, -1023, 1023, -127, 127, 0}
 )
 
-// values of a block: by lanes as they are, and else those that differ, from the least, and how many pixels have each.
+// values are the values of a block: for vector code the pixels, otherwise the distinct values in ascending order, and the
+// number of pixels of each.
 type values struct {
 	low, high int32
 
@@ -26,10 +28,10 @@ type values struct {
 	packed, index [16]int16
 }
 
-// level is a choice for a block of a channel.
+// level is a choice of base, multiplier and table for a channel of a block, with its cost.
 type level struct{ base, multiplier, table, cost int32 }
 
-// step is what the modifiers are multiplied by.
+// step returns the factor of the modifiers.
 func (k *kind) step(multiplier int32) int32 { return max(multiplier*k.scale, 1) }
 
 func (k *kind) paint(l *level) (paint [8]int32) {
@@ -42,7 +44,7 @@ func (k *kind) paint(l *level) (paint [8]int32) {
 
 // channel encodes a channel of a block of RGBA pixels.
 func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
-	var px [16]int32 // down the columns
+	var px [16]int32 // in columns
 	for i := range px {
 		b := src[(4*(i&3<<2|i>>2)+channel)&63]
 		if k == &alpha8 {
@@ -71,7 +73,7 @@ func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
 	return w
 }
 
-// index is that of the paint nearest to a value, the lowest of those that are equally near.
+// index returns the index of the paint nearest to a value, the lowest of equally near ones.
 func index(paint *[8]int32, x int32) uint64 {
 	least := int32(never)
 	for i, p := range paint {
@@ -80,7 +82,7 @@ func index(paint *[8]int32, x int32) uint64 {
 	return uint64(least & 7)
 }
 
-// distinct takes values in, and sorts those that differ by insertion.
+// distinct stores the values, and sorts the distinct ones by insertion.
 func distinct(px *[16]int32) (v values) {
 	v.low, v.high = px[0], px[0]
 	for i, x := range px {
@@ -107,14 +109,14 @@ func distinct(px *[16]int32) (v values) {
 	return v
 }
 
-// maxStarts is how many levels are started from at a time: those of four tables.
+// maxStarts is the number of levels to start from at a time: those of four tables.
 const maxStarts = 64
 
-// level searches all tables. What the modifiers of a table reach sets the multiplier; from several bases around the middle the search takes
-// turns: pixels go to the nearest paint, and the base to the mean of what is left.
+// level searches all tables. The multiplier follows from the range of a table's modifiers. From several bases around the
+// middle, the search alternates: pixels take the nearest paint, and the base moves to the mean of the differences.
 //
-// Where values touch an end of the range, as at the edges of cut-outs, clamping lets the modifiers reach beyond, and the best
-// base may be far from the middle: one multiplier and one start more take 4 dB off the error there.
+// If values are at an end of the range, as at the edges of cut-outs, clamping lets modifiers go beyond it, and the best base
+// may be far from the middle: one more multiplier and one more start reduce the error there by 4 dB.
 func (e *effort) level(v *values, k *kind) level {
 	low, high := v.low, v.high
 	if low == high && k == &alpha8 {
@@ -137,7 +139,7 @@ func (e *effort) level(v *values, k *kind) level {
 		first = min(max(first, k.least), 15)
 		for mult := first; mult < min(first+multipliers, 16); mult++ {
 			step := k.step(mult)
-			// The bases from which the modifiers reach both ends.
+			// The bases for which the modifiers reach both ends.
 			from, to := high-m[7]*step, low-m[3]*step
 			for s := range starts {
 				all[n&(maxStarts-1)] = level{k.base(2*starts*from+(2*s+1)*(to-from), 2*starts), mult, t, never}
@@ -154,7 +156,7 @@ func (e *effort) level(v *values, k *kind) level {
 	return best
 }
 
-// descendAll descends from levels in their order, and keeps the best.
+// descendAll descends from the levels in order, and keeps the best.
 func (e *effort) descendAll(v *values, k *kind, all []level, best *level) {
 	var first [maxStarts]levelResult
 	if v.lanes {
@@ -167,7 +169,7 @@ func (e *effort) descendAll(v *values, k *kind, all []level, best *level) {
 	}
 }
 
-// descend takes turns from a level on, and keeps the best. By lanes, the first turn has been taken already.
+// descend alternates from a level on, and keeps the best. In vector code, the first turn is already in first.
 func (e *effort) descend(v *values, k *kind, l level, first *levelResult, best *level) {
 	for turn := range e.turns {
 		var cost, rest, n int32
@@ -191,16 +193,16 @@ func (e *effort) descend(v *values, k *kind, l level, first *levelResult, best *
 	}
 }
 
-// base is the nearest one to a sum of n values.
+// base returns the base nearest to a sum of n values.
 func (k *kind) base(sum, n int32) int32 {
 	unit := n * k.scale
 	b := (sum-n*k.offset+unit/2+1024*unit)/unit - 1024
 	return min(max(b, k.lowBase), k.topBase)
 }
 
-// assign gives the cost of a choice, and the sum over n pixels of what is left without their modifiers. Pixels whose
-// paint is clamped do not mind where the base is, and are left out. A choice that costs twice the limit is not worth the
-// time: its cost is never.
+// assign returns the cost of a choice, and the sum over n pixels of their values without their modifiers. Pixels with a
+// clamped paint do not depend on the base and are left out. If a choice costs more than twice the limit, assign stops and
+// returns the cost never.
 func (k *kind) assign(v *values, l *level, limit int32) (cost, rest, n int32) {
 	if v.lanes {
 		r := k.assignLanes(v, l)
@@ -216,7 +218,7 @@ func (k *kind) assign(v *values, l *level, limit int32) (cost, rest, n int32) {
 		x, count := v.value[i], v.count[i]
 		d0, d1, d2, d3 := x-paint[0], x-paint[1], x-paint[2], x-paint[3]
 		d4, d5, d6, d7 := x-paint[4], x-paint[5], x-paint[6], x-paint[7]
-		// The index rides in the lowest bits.
+		// The lowest bits have the index.
 		least := min(d0*d0<<3, d1*d1<<3|1, d2*d2<<3|2, d3*d3<<3|3, d4*d4<<3|4, d5*d5<<3|5, d6*d6<<3|6, d7*d7<<3|7)
 		cost += least >> 3 * count
 		if cost/2 >= limit {

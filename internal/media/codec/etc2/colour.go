@@ -2,17 +2,17 @@ package etc2
 
 import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 
-// effort says what of a search is done.
+// effort sets the work of a search.
 type effort struct {
-	margin, reach       int32 // of the walk through base colours, in steps to both sides of the mean
-	bothFlips           bool  // or the one that looks better
-	individual          bool  // also where the differential mode will do
-	polish              bool  // base colours are moved by single steps at the end
-	pairAbove           int32 // the modes T and H are tried if a block costs more
-	pairSpan            int32 // how many of their distances
-	pairTurns           int   // of refining them
-	multipliers, starts int32 // of EAC, for each table
-	turns               int   // of refining it
+	margin, reach       int32 // steps of the walk through base colours to either side of the mean
+	bothFlips           bool  // try both flips, or only the one with the lower estimate
+	individual          bool  // try the individual mode even if the differential mode suffices
+	polish              bool  // move base colours by single steps at the end
+	pairAbove           int32 // try the modes T and H if a block costs more
+	pairSpan            int32 // the number of their distances to try
+	pairTurns           int   // rounds of refining them
+	multipliers, starts int32 // for EAC, for each table
+	turns               int   // rounds of refining EAC
 }
 
 var efforts = [...]effort{
@@ -33,34 +33,35 @@ var efforts = [...]effort{
 	},
 }
 
-// pixels of a block, counted down the columns.
+// pixels are those of a block, in columns.
 type pixels [16]rgb
 
-// search for the best word for a block of colour.
+// search finds the best word for a block of colour.
 type search struct {
 	effort
 	px     pixels
-	mask   uint16       // of the pixels that are not transparent
+	mask   uint16       // of the opaque pixels
 	punch  bool         // the format has punch-through alpha, and no individual mode
-	tables *[8][2]int32 // of modifiers: punched if a pixel is transparent
-	bit    uint64       // of words in all but the individual mode: opaque, where a pixel is transparent 0
+	tables *[8][2]int32 // modifiers; punched if a pixel is transparent
+	bit    uint64       // of words in all modes but the individual one: opaque, or 0 if a pixel is transparent
 	best   found
 }
 
-// found is a word without its indices, unless it is planar.
+// found is a word, without its indices unless it is planar.
 type found struct {
 	cost  int32
 	word  uint64
 	paint [2][4]rgb  // by half and index
-	half  *[16]uint8 // that a pixel is in; nil if planar
+	half  *[16]uint8 // the half of each pixel; nil if planar
 }
 
-const never = 1 << 30 // a cost above all that occur: 16*3*255² is 3 million
+const never = 1 << 30 // above any possible cost: 16*3*255² is 3 million
 
-// opaque is bit 33. Without punch-through alpha, it is 0 in the individual mode; with it, where a pixel is transparent.
+// opaque is bit 33. Without punch-through alpha, it is 0 in the individual mode. With punch-through alpha, it is 0 in blocks
+// with a transparent pixel.
 const opaque = 1 << 33
 
-// colour encodes the colours of 16 RGBA pixels; with punch, also whether their alpha is 128 or more.
+// colour encodes the colours of 16 RGBA pixels, and if punch is set, whether their alpha is at least 128.
 func (e *effort) colour(src *[64]byte, punch bool) uint64 {
 	s := e.search(src, punch)
 	return s.best.word | s.indices()
@@ -101,7 +102,7 @@ func (s *search) take(f found) {
 	}
 }
 
-// indices are those of the nearest paints, the lowest where two are equally near.
+// indices returns the indices of the nearest paints, the lowest of equally near ones.
 func (s *search) indices() uint64 {
 	if s.best.half == nil {
 		return 0

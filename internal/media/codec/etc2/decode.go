@@ -1,8 +1,9 @@
 package etc2
 
-// A block of colour is a word of 64 bits. Bytes 7, 6 and 5 (from the top) can each be read as a number of 5 bits and
-// a signed one of 3 bits. Where the sum of a pair leaves 0..31, the word is in one of the modes that ETC1 did not have.
-// Bit 33 is 0 in the individual mode; with punch-through alpha that mode is missing, and the bit tells an opaque block.
+// A block of colour is a word of 64 bits. Bytes 7, 6 and 5 (from the top) are each read as a number of 5 bits and a signed
+// number of 3 bits. If the sum of such a pair is outside of 0..31, the word is in one of the modes that ETC2 added to ETC1.
+// Bit 33 is 0 in the individual mode; with punch-through alpha that mode does not exist, and the bit is set in an opaque
+// block.
 //
 //	individual    R1:4 R2:4 G1:4 G2:4 B1:4 B2:4 table1:3 table2:3 0 flip             bits 63..32
 //	differential  R:5 dR:3 G:5 dG:3 B:5 dB:3 table1:3 table2:3 1 flip
@@ -11,30 +12,30 @@ package etc2
 //	planar        x RO:6 GO1 x GO2:6 BO1 x:3 BO2:2 x BO3:3 RH1:5 1 RH2               dB overflows
 //	              GH:7 BH:6 RV:6 GV:7 BV:6                                           bits 31..0
 //
-// Where it is not planar, bits 16+i and i are the index of pixel i, counted down the columns from the left.
+// In all modes but planar, bits 16+i and i are the index of pixel i, counted down the columns from the left.
 
-// modifiers of the individual and the differential mode: what indices 0 and 1 add; 2 and 3 subtract it.
+// modifiers are those of the individual and the differential mode: indices 0 and 1 add them; 2 and 3 subtract them.
 var modifiers = [8][2]int32{{2, 8}, {5, 17}, {9, 29}, {13, 42}, {18, 60}, {24, 80}, {33, 106}, {47, 183}}
 
-// punched are the modifiers of a punch-through block that is not opaque, where index 2 is transparent.
+// punched are the modifiers of a punch-through block with a transparent pixel; index 2 is transparent.
 var punched = [8][2]int32{{0, 8}, {0, 17}, {0, 29}, {0, 42}, {0, 60}, {0, 80}, {0, 106}, {0, 183}}
 
-// distances of the modes T and H.
+// distances are those of the modes T and H.
 var distances = [8]int32{3, 6, 11, 16, 23, 32, 41, 64}
 
-// outside tells whether a 5-bit number plus a signed 3-bit one leaves 0..31.
+// outside reports whether the sum of the 5-bit number and the signed 3-bit number is outside of 0..31.
 func outside(b uint8) bool {
 	return uint8(int8(b>>3)+int8(b<<5)>>5) > 31
 }
 
 func clamp8(v int32) int32 { return min(max(v, 0), 255) }
 
-// rgb is a colour, in whatever number of bits.
+// rgb is a colour; the number of bits varies.
 type rgb [3]int32
 
 func (c rgb) add(v int32) rgb { return rgb{clamp8(c[0] + v), clamp8(c[1] + v), clamp8(c[2] + v)} }
 
-// widen repeats the upper bits of a number of 4 or 5 bits below it, up to 8.
+// widen widens numbers of 4 or 5 bits to 8 by repeating their upper bits below.
 func (c rgb) widen(bits int) rgb {
 	for i := range c {
 		c[i] = c[i]<<(8-bits) | c[i]>>(2*bits-8)
@@ -42,10 +43,10 @@ func (c rgb) widen(bits int) rgb {
 	return c
 }
 
-// value orders the base colours of the H mode.
+// value returns the number by which the H mode orders base colours.
 func (c rgb) value() int32 { return c[0]<<16 | c[1]<<8 | c[2] }
 
-// decodeColour decodes a word to 16 RGBA pixels. With punch, the word is one with punch-through alpha.
+// decodeColour decodes a word to 16 RGBA pixels; punch is set for a format with punch-through alpha.
 func decodeColour(dst *[64]byte, w uint64, punch bool) {
 	bits := func(at, n int) int32 { return int32(w >> at & (1<<n - 1)) }
 	opaque := bits(33, 1) == 1
@@ -83,7 +84,7 @@ func decodeColour(dst *[64]byte, w uint64, punch bool) {
 		paint[1] = splitPaint(c.widen(5), &table[bits(34, 3)])
 	}
 	half := &leftHalf
-	// Bit 32 is the flip bit of the two modes with halves; in the others the palettes are the same.
+	// Bit 32 is the flip bit of the two modes with halves; in the other modes both palettes are the same.
 	if w>>32&1 == 1 {
 		half = &topHalf
 	}
@@ -99,14 +100,14 @@ func decodeColour(dst *[64]byte, w uint64, punch bool) {
 	}
 }
 
-// The half that a pixel, counted down the columns, is in: 0 the left or upper one.
+// The half of a pixel, counted down the columns: 0 is the left or upper one.
 var (
 	leftHalf = [16]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1}
 	topHalf  = [16]uint8{0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1}
 )
 
-// The colours of indices 0 to 3: of a half in the individual and differential mode, and of the modes T and H. Base
-// colours are of 8 bits.
+// The colours of indices 0 to 3: of a half in the individual and differential mode, and of the modes T and H. Base colours
+// have 8 bits.
 func splitPaint(c rgb, m *[2]int32) [4]rgb {
 	return [4]rgb{c.add(m[0]), c.add(m[1]), c.add(-m[0]), c.add(-m[1])}
 }
@@ -117,7 +118,7 @@ func hPaint(c1, c2 rgb, d int32) [4]rgb {
 	return [4]rgb{c1.add(d), c1.add(-d), c2.add(d), c2.add(-d)}
 }
 
-// plane holds, for a channel, the values at the origin and 4 pixels to the right and down, in 8 bits.
+// plane has, for a channel, the values at the origin, and 4 pixels to the right and down, in 8 bits.
 type plane struct{ o, h, v int32 }
 
 func (p plane) at(x, y int32) int32 {
@@ -136,8 +137,8 @@ func decodePlanar(dst *[64]byte, w uint64) {
 	}
 }
 
-// planarBits of the channels.
+// planarBits are the bits of the channels.
 var planarBits = [3]int{6, 7, 6}
 
-// widenPlanar repeats the upper bits of a number of 6 or 7 bits below it, up to 8.
+// widenPlanar widens a number of 6 or 7 bits to 8 by repeating its upper bits below.
 func widenPlanar(v int32, bits int) int32 { return v<<(8-bits) | v>>(2*bits-8) }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// The layouts of the specification (table "Texel Data format for ETC2 compressed texture formats"), a letter a bit from 63 down.
-// Upper case is base colour 1 or O; u, v, w are the channels of V; F and D the flip bit and the distance or tables.
+// The layouts of the specification (table "Texel Data format for ETC2 compressed texture formats"), one letter per bit from
+// 63 down. Upper case is base colour 1 or O; u, v, w are the channels of V; F and D are the flip bit and the distance or
+// tables.
 const (
 	individualBits   = "RRRRrrrrGGGGggggBBBBbbbbTTTttt.F"
 	differentialBits = "RRRRRrrrGGGGGgggBBBBBbbbTTTttt.F"
@@ -20,7 +21,7 @@ const (
 	pixelNames = "ponmlkjihgfedcba"
 )
 
-// field is the number that a letter's bits make, from the top.
+// field returns the number in the bits of a letter, from the top.
 func field(w uint64, layout string, letter byte) (v int) {
 	for i := range len(layout) {
 		if layout[i] == letter {
@@ -30,7 +31,7 @@ func field(w uint64, layout string, letter byte) (v int) {
 	return v
 }
 
-// repeat widens a number of some bits to 8 by writing it again and again.
+// repeat widens a number to 8 bits by repeating its bits.
 func repeat(v, bits int) int {
 	all := 0
 	for range 8 {
@@ -41,7 +42,7 @@ func repeat(v, bits int) int {
 
 func clampInt(v int) int { return min(max(v, 0), 255) }
 
-// modeOf is the mode of a word, by section a of the table.
+// modeOf returns the mode of a word, by section a of the table.
 func modeOf(w uint64, punch bool) string {
 	if !punch && w>>33&1 == 0 {
 		return "individual"
@@ -58,7 +59,7 @@ func modeOf(w uint64, punch bool) string {
 
 var distanceTable = [8]int{3, 6, 11, 16, 23, 32, 41, 64}
 
-// reference decodes pixel x, y of a word as the text of the specification goes, one pixel and one channel at a time.
+// reference decodes pixel x, y of a word in the order of the specification's text, one pixel and one channel at a time.
 func reference(w uint64, x, y int, punch bool) (out [4]int, mode string) {
 	mode = modeOf(w, punch)
 	at := strings.IndexByte(pixelNames, byte('a'+4*x+y))
@@ -157,7 +158,7 @@ func TestDecodeColour(t *testing.T) {
 	}
 }
 
-// The examples that the specification works out.
+// The worked examples of the specification.
 func TestWorkedExamples(t *testing.T) {
 	const index3 = 3<<45 | 3<<42 // of pixels a and b
 	word := func(base, multiplier, table uint64) uint64 { return base<<56 | multiplier<<52 | table<<48 | index3 }
@@ -185,7 +186,7 @@ func TestWorkedExamples(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.name, c.got, c.want)
 		}
 	}
-	// Differential: R=28 G=4 B=3, dR=-4 dG=2 dB=0; table 2 gives 29 to index 1.
+	// Differential: R=28 G=4 B=3, dR=-4 dG=2 dB=0; table 2 adds 29 for index 1.
 	w := packDifferential(rgb{28, 4, 3}, rgb{24, 6, 3}, 2, 2, 0) | opaque | 1
 	decodeColour(&px, w, false)
 	if got, want := [3]byte(px[:3]), [3]byte{231 + 24, 33 + 29, 24 + 29}; got != want {
@@ -196,7 +197,7 @@ func TestWorkedExamples(t *testing.T) {
 	}
 }
 
-// A byte comes back from 11 bits, and the ends and the middle are exact.
+// A byte is unchanged by the conversion to 11 bits and back; the ends and the middle are exact.
 func TestEleven(t *testing.T) {
 	for b := range 256 {
 		if got := to8(to11(byte(b), false), false); got != byte(b) {

@@ -4,10 +4,10 @@ package etc2
 //
 //	base:8 multiplier:4 table:4 and 16 indices of 3 bits, pixels counted down the columns from the left
 //
-// A pixel is base + modifier*multiplier in 8 bits. In 11 bits it is 8 times that, and 4 more if it is unsigned; there a
-// multiplier of 0 is 1/8, and base may be signed.
+// A pixel is base + modifier*multiplier in 8 bits. In 11 bits it is 8 times that, plus 4 if it is unsigned; a multiplier of
+// 0 then means 1/8, and base may be signed.
 
-// eacModifiers of the 16 tables, by index.
+// eacModifiers are the modifiers of the 16 tables, by index.
 var eacModifiers = [16][8]int32{
 	{-3, -6, -9, -15, 2, 5, 8, 14},
 	{-3, -7, -10, -13, 2, 6, 9, 12},
@@ -27,7 +27,7 @@ var eacModifiers = [16][8]int32{
 	{-3, -5, -7, -9, 2, 4, 6, 8},
 }
 
-// decodeAlpha puts the channel of a word into the alpha of 16 RGBA pixels.
+// decodeAlpha decodes a word to the alpha of 16 RGBA pixels.
 func decodeAlpha(dst *[64]byte, w uint64) {
 	base, multiplier, table := int32(w>>56), int32(w>>52&15), &eacModifiers[w>>48&15]
 	var paint [8]byte
@@ -57,7 +57,7 @@ func decode11(w uint64, signed bool) [16]int32 {
 	return out
 }
 
-// to8 is the byte nearest to a value of 11 bits: of 0..2047 to 0..255, or if signed of -1023..1023 to 1..255.
+// to8 returns the byte nearest to a value of 11 bits. It maps 0..2047 to 0..255, or if signed -1023..1023 to 1..255.
 func to8(v int32, signed bool) byte {
 	if signed {
 		return byte((v*127 + 1023*128 + 511) / 1023)
@@ -65,7 +65,7 @@ func to8(v int32, signed bool) byte {
 	return byte((v*255 + 1023) / 2047)
 }
 
-// to11 is the value of 11 bits that a byte stands for, to8 in reverse.
+// to11 is the reverse of to8: it returns the value of 11 bits for a byte.
 func to11(b byte, signed bool) int32 {
 	if signed {
 		v := max(int32(b)-128, -127)*1023*2 + 127
@@ -74,7 +74,7 @@ func to11(b byte, signed bool) int32 {
 	return (int32(b)*2047*2 + 255) / 510
 }
 
-// to16 widens a value of 11 bits as the specification has it.
+// to16 widens a value of 11 bits as the specification defines.
 func to16(v int32, signed bool) uint16 {
 	switch {
 	case !signed:

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// scene is an image with something of everything: smooth gradients, two hues that meet, noise, flat areas, soft and hard alpha.
+// scene returns an image with smooth gradients, two hues that meet, noise, flat areas, soft and hard alpha.
 func scene(width, height int) []byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	pix := make([]byte, 4*width*height)
@@ -50,7 +50,7 @@ func scene(width, height int) []byte {
 
 var qualities = []block.Quality{block.Fast, block.Normal, block.Best}
 
-// encodes is an image in a format and back.
+// encodes encodes and decodes an image.
 func encodes(t testing.TB, f Format, pix []byte, width, height int, q block.Quality) (data, back []byte) {
 	t.Helper()
 	data, err := Encode(f, pix, width, height, block.Options{Quality: q})
@@ -67,12 +67,12 @@ func encodes(t testing.TB, f Format, pix []byte, width, height int, q block.Qual
 	return data, back
 }
 
-// used are the channels of a format.
+// used returns the channels of a format.
 func used(f Format) []int {
 	return [][]int{RGB8: {0, 1, 2}, RGB8A1: {0, 1, 2}, RGBA8: {0, 1, 2, 3}, R11: {0}, RG11: {0, 1}, R11S: {0}, RG11S: {0, 1}}[f]
 }
 
-// psnr is over some channels, in dB.
+// psnr returns the PSNR over some channels in dB.
 func psnr(a, b []byte, channels []int) float64 {
 	var sum, n float64
 	for i := 0; i < len(a); i += 4 {
@@ -85,7 +85,7 @@ func psnr(a, b []byte, channels []int) float64 {
 	return 10 * math.Log10(255*255*n/max(sum, 1e-9))
 }
 
-// Smooth content keeps its looks at any size, and what a format lacks comes back as promised.
+// Smooth images keep a high quality at any size, and missing channels have the documented values.
 func TestSizes(t *testing.T) {
 	for f := range formats {
 		for w := 1; w <= 17; w++ {
@@ -97,7 +97,8 @@ func TestSizes(t *testing.T) {
 					p[0], p[1], p[2], p[3] = byte(20+8*x+y), byte(200-5*y), byte(90+3*x+3*y), byte(255-6*x)
 				}
 				_, back := encodes(t, f, pix, w, h, block.Normal)
-				// The planar mode and small tables of EAC keep such slopes within 2 or 3; 40 dB is an error of 2.55.
+				// The planar mode and small tables of EAC keep the error of such gradients within 2 or 3; 40 dB is an error
+				// of 2.55.
 				if got := psnr(pix, back, used(f)); got < 40 {
 					t.Fatalf("%v of %dx%d: %.1f dB", f, w, h, got)
 				}
@@ -111,7 +112,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What the search believes a block to cost is what it costs once decoded; and all modes come up.
+// The cost in the search equals the cost of the decoded block, and all modes occur.
 func TestCost(t *testing.T) {
 	const size = 72
 	pix := scene(size, size)
@@ -154,7 +155,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// Packed words decode in their own mode to their own numbers, whatever these are.
+// Packed words decode in their own mode to their own numbers, for any numbers.
 func TestPack(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	colour := func(n int32) rgb { return rgb{r.Int32N(n), r.Int32N(n), r.Int32N(n)} }
@@ -195,7 +196,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Flat alpha is exact, and a flat colour within 4 of 255.
+// Uniform alpha is exact, and a uniform colour within 4 of 255.
 func TestFlat(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 1024 {
@@ -219,7 +220,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A bit of alpha comes back exactly.
+// One-bit alpha is exact.
 func TestPunchThrough(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	pix := make([]byte, 64*64*4)
@@ -236,7 +237,7 @@ func TestPunchThrough(t *testing.T) {
 	}
 }
 
-// More time never gives a worse image, and each quality is at least this good on the scene.
+// A higher quality never gives a worse image, and each quality reaches its minimum on the scene.
 func TestQuality(t *testing.T) {
 	pix := scene(144, 144)
 	for f := range formats {
@@ -255,7 +256,7 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// No table that was tried could do better: an exhaustive search on a few blocks of alpha.
+// An exhaustive search on a few blocks of alpha finds no better table.
 func TestAlphaExhaustive(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	var ours, least int32
@@ -314,7 +315,7 @@ func TestEncodeErrors(t *testing.T) {
 
 func second(_ []byte, err error) error { return err }
 
-// The golden file holds a line for each block of the scene's corner, so that a change of the encoder shows what it changes.
+// The golden file has a line for each block of the scene's corner, so it shows the effect of a change of the encoder.
 func TestGolden(t *testing.T) {
 	const size = 36
 	pix := scene(size, size)
@@ -359,7 +360,7 @@ func FuzzEncode(f *testing.F) {
 			}
 		}
 		_, back := encodes(t, fm, pix, w, h, block.Quality(quality%3))
-		// The widest gap between the 8 paints of a table that reaches from 0 to 255 is 80.
+		// The widest gap between the 8 paints of a table from 0 to 255 is 80.
 		for i := range pix {
 			if fm == RGBA8 && i%4 == 3 && max(pix[i], back[i])-min(pix[i], back[i]) > 40 {
 				t.Fatalf("alpha %d comes back as %d", pix[i], back[i])

@@ -1,12 +1,12 @@
-// Package etc2 encodes and decodes textures in the ETC2 and EAC formats, which every OpenGL ES 3 device reads.
+// Package etc2 encodes and decodes textures in the ETC2 and EAC formats, which every OpenGL ES 3 device supports.
 //
-// It follows the Khronos Data Format Specification 1.3, chapters "ETC2 Compressed Texture Image Formats" and "EAC". An
-// image is cut into blocks of 4 by 4 pixels, which stand in rows from the top; beyond the edges lies padding. A
-// block of colour has 64 bits, and so has a block of one EAC channel; formats with both put alpha first, and those with two
-// channels red first. A word is stored with its most significant byte first.
+// It follows the Khronos Data Format Specification 1.3, chapters "ETC2 Compressed Texture Image Formats" and "EAC". An image
+// is divided into blocks of 4 by 4 pixels, in rows from the top, with padding beyond the edges. A block of colour has 64
+// bits, and so has a block of one EAC channel. Formats with both store alpha first, those with two channels red first. The
+// most significant byte of a word is stored first.
 //
-// Its rules: all arithmetic is on integers, so every machine makes the same bytes. Error is the sum of squares over
-// the channels, unweighted, as PSNR has it.
+// All arithmetic is on integers, so every machine writes the same bytes. The error is the unweighted sum of squares over the
+// channels, as in PSNR.
 package etc2
 
 import (
@@ -25,9 +25,9 @@ const (
 	RGB8A1               // colour, and alpha that is 0 or 255 ("punch-through")
 	RGBA8                // colour, and alpha in EAC
 	R11                  // one channel of 11 bits
-	RG11                 // two of them
+	RG11                 // two channels of 11 bits
 	R11S                 // one channel from -1 to 1
-	RG11S                // two of them
+	RG11S                // two channels from -1 to 1
 	formats
 )
 
@@ -49,7 +49,7 @@ func (f Format) BlockBytes() int {
 	return 8
 }
 
-// channels of EAC alone, 0 for a format with colour.
+// channels returns the number of channels of a format with only EAC, or 0 for a format with colour.
 func (f Format) channels() int {
 	switch f {
 	case R11, R11S:
@@ -62,13 +62,13 @@ func (f Format) channels() int {
 
 func (f Format) signed() bool { return f == R11S || f == RG11S }
 
-// ErrTruncated is what decoding returns if there are fewer blocks than the image has.
+// ErrTruncated is the error of decoding fewer blocks than the image has.
 var ErrTruncated = errors.New("etc2: data ends too early")
 
-// maxSide in pixels. Twice the largest texture of today's hardware; it keeps sizes in bytes within 64 bits.
+// maxSide is in pixels: twice the largest texture of current hardware. It keeps sizes in bytes within 64 bits.
 const maxSide = 1 << 15
 
-// check is for arguments of all functions: a known format and a size from 1x1 to 32768x32768.
+// check checks the arguments of all functions: a known format and a size from 1x1 to 32768x32768.
 func (f Format) check(width, height int) error {
 	if f >= formats {
 		return fmt.Errorf("etc2: unknown format %d", f)
@@ -79,9 +79,9 @@ func (f Format) check(width, height int) error {
 	return nil
 }
 
-// Encode makes blocks of an image of RGBA values with straight alpha, 8 bits a channel, width*height*4 bytes, rows from
-// the top. RGB8 leaves out alpha; of RGB8A1 an alpha of 128 and more is opaque. R11 takes red, RG11 red and green. The
-// signed formats take a byte b for (b-128)/127, so that 128 is 0 exactly.
+// Encode encodes an image of RGBA values with straight alpha as blocks: 8 bits per channel, width*height*4 bytes, rows from
+// the top. RGB8 ignores alpha; in RGB8A1, an alpha of at least 128 is opaque. R11 takes red, RG11 red and green. The signed
+// formats map a byte b to (b-128)/127, so 128 is exactly 0.
 func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err
@@ -108,11 +108,11 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	return out, nil
 }
 
-// encoder is what a worker has for itself.
+// encoder is the state of one worker.
 type encoder struct {
 	format Format
 	effort *effort
-	pixels [64]byte // of the block at hand
+	pixels [64]byte // of the current block
 	memo   block.Memo
 }
 
@@ -152,9 +152,9 @@ func (f Format) blocks(data []byte, width, height int, decode func(column, row i
 	return nil
 }
 
-// Decode is the reverse of [Encode]: RGBA values, width*height*4 bytes. Channels that the format does not have are 0, and
-// alpha is 255. Of channels with 11 bits it gives the nearest byte. Data may be longer than the image. Memory is taken
-// only if all blocks are there.
+// Decode is the reverse of [Encode]: it returns RGBA values, width*height*4 bytes. Channels that the format does not have
+// are 0, and alpha is 255. Channels with 11 bits are rounded to the nearest byte. Data may be longer than the image. Memory
+// is allocated only if data has all blocks.
 func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err
@@ -187,8 +187,8 @@ func Decode(f Format, data []byte, width, height int) ([]byte, error) {
 	return out, err
 }
 
-// Decode16 decodes R11, RG11, R11S and RG11S to 16 bits a channel, as the specification widens 11 bits: 1 or 2 values a
-// pixel, width*height*channels in all. Values of the signed formats are the bits of an int16, from -32767 to 32767.
+// Decode16 decodes R11, RG11, R11S and RG11S to 16 bits per channel, widened as the specification defines: 1 or 2 values per
+// pixel, width*height*channels in total. Values of the signed formats are the bits of an int16, from -32767 to 32767.
 func Decode16(f Format, data []byte, width, height int) ([]uint16, error) {
 	if err := f.check(width, height); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package etc2
 
 import "math/bits"
 
-// halfLanes is a half of eight pixels as priceLanes takes it: the sums of the channels of each, twice those of all pixels, and the sum of
-// the squares of all channels.
+// halfLanes is a half of eight pixels in the layout of priceLanes: the sum of the channels of each pixel, twice the sum of
+// all pixels, and the sum of the squares of all channels.
 type halfLanes struct {
 	sums    [8]int16
 	twice   [4]int16
@@ -11,13 +11,13 @@ type halfLanes struct {
 	_       int32
 }
 
-// halfPixels are eight pixels as words: red and green, then blue and 0.
+// halfPixels are eight pixels as 16-bit words: red and green, then blue and 0.
 type halfPixels struct{ rg, b [8][2]int16 }
 
-// cloudPixels are 16 pixels as words.
+// cloudPixels are 16 pixels as 16-bit words.
 type cloudPixels struct{ rg, b [16][2]int16 }
 
-// pack takes the pixels of a half in for priceLanes and exactLanes.
+// pack stores the pixels of a half for priceLanes and exactLanes.
 func (h *half) pack() {
 	h.lanes = true
 	for i := range h.pixels {
@@ -30,7 +30,7 @@ func (h *half) pack() {
 	h.by.squares = h.squares
 }
 
-// pricesLanes is prices.
+// pricesLanes is prices in vector code.
 func (h *half) pricesLanes(out *bases, c rgb, steps [3]*[64]int16, n, bits int, leaveOut bool) (better bool) {
 	var rooms [64]int16
 	from := out.n
@@ -51,10 +51,10 @@ func (h *half) pricesLanes(out *bases, c rgb, steps [3]*[64]int16, n, bits int, 
 	return better
 }
 
-// word is a colour as the functions of lanes take it.
+// word returns a colour in the layout of the vector functions.
 func (c rgb) word() uint64 { return uint64(c[0]) | uint64(c[1])<<16 | uint64(c[2])<<32 }
 
-// pack takes the pixels of a block in for paintCost and paintSums.
+// pack stores the pixels of a block for paintCost and paintSums.
 func (l *cloud) pack() {
 	l.lanes = true
 	for i := range l.pixels {
@@ -64,12 +64,12 @@ func (l *cloud) pack() {
 	}
 }
 
-// words are paints as the functions of lanes take them.
+// words returns paints in the layout of the vector functions.
 func words(paint *[4]rgb) [4]uint64 {
 	return [4]uint64{paint[0].word(), paint[1].word(), paint[2].word(), paint[3].word()}
 }
 
-// assignLanes is what assign does: the cost, and for each paint the sum of its pixels and their number.
+// assignLanes is assign in vector code: it returns the cost, and for each paint the sum of its pixels and their number.
 func (l *cloud) assignLanes(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) {
 	words := words(paint)
 	var sums [4][8]int16
@@ -82,18 +82,18 @@ func (l *cloud) assignLanes(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) 
 	return cost, sum, n
 }
 
-// choice is a level as levelLanes takes it.
+// choice is a level in the layout of levelLanes.
 type choice struct{ center, step, table int16 }
 
-// levelResult is what levelLanes finds of a choice: what it costs, what is left of the pixels whose paint is not clamped, and the number
-// of those, negative.
+// levelResult is the result of levelLanes for a choice: its cost, the sum of the differences of the pixels with a paint that
+// is not clamped, and the negative number of those pixels.
 type levelResult struct{ cost, rest, less, _ int32 }
 
 func (k *kind) choice(l *level) choice {
 	return choice{int16(l.base*k.scale + k.offset), int16(k.step(l.multiplier)), int16(l.table)}
 }
 
-// assignAll is assign for a number of levels, without a limit.
+// assignAll is assign for several levels, without a limit.
 func (k *kind) assignAll(v *values, all []level, results *[maxStarts]levelResult) {
 	var choices [maxStarts]choice
 	for i := range all {
@@ -104,7 +104,7 @@ func (k *kind) assignAll(v *values, all []level, results *[maxStarts]levelResult
 	levelLanes(&v.packed, &bounds, &choices[0].center, len(all), &results[0].cost, &index)
 }
 
-// assignLanes is assign.
+// assignLanes is assign in vector code.
 func (k *kind) assignLanes(v *values, l *level) levelResult {
 	var r levelResult
 	c := k.choice(l)
@@ -113,7 +113,7 @@ func (k *kind) assignLanes(v *values, l *level) levelResult {
 	return r
 }
 
-// within gives the result that assign would, given its limit.
+// within returns the result that assign would return with this limit.
 func (r *levelResult) within(limit int32) (cost, rest, n int32) {
 	if r.cost/2 >= limit {
 		return never, 0, 0

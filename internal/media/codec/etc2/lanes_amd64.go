@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . etc2
 
-// lanes says whether many candidates, or many pixels, are priced at once. It changes no byte.
+// lanes reports whether many candidates, or many pixels, are priced at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape

@@ -2,7 +2,7 @@
 
 package etc2
 
-// lanes is never true here; the functions are there for the compiler.
+// lanes is always false here; the compiler needs the functions.
 var lanes = false
 
 func priceLanes(_ *int16, _ *[4]int16, _, _, _ *int16, _, _ int, _ *int32, _ *uint16, _ *int16) {}

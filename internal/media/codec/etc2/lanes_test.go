@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// scalar has a test run without lanes, and skips it where there are none.
+// scalar runs a test without vector code; it skips the test if there is no vector code.
 func scalar(t *testing.T, run func()) {
 	t.Helper()
 	if !lanes {
@@ -24,7 +24,8 @@ func scalar(t *testing.T, run func()) {
 	run()
 }
 
-// someBlocks are blocks of all kinds, one after another: of the scene, of noise of every strength, of two values, of few values, of greys.
+// someBlocks returns blocks of all kinds, one after another: from the scene, noise of every strength, two values, few
+// values, greys.
 func someBlocks(n int) []byte {
 	r := rand.New(rand.NewPCG(7, 8))
 	pix := scene(64, 64)
@@ -52,7 +53,7 @@ func someBlocks(n int) []byte {
 	return all
 }
 
-// sameBytes checks that both ways code a picture alike, in every format and at every quality.
+// sameBytes checks that both ways encode an image to the same bytes, in every format and at every quality.
 func sameBytes(t *testing.T, pix []byte, width, height int) {
 	t.Helper()
 	for f := range formats {
@@ -72,12 +73,12 @@ func sameBytes(t *testing.T, pix []byte, width, height int) {
 }
 
 func TestLanesSameBytes(t *testing.T) {
-	const n = 256 // a row of pixels is four of a block, so that other blocks come of them
+	const n = 256 // an image row has the four rows of one block, so the image has other blocks than someBlocks
 	sameBytes(t, someBlocks(n), 16, n)
 	sameBytes(t, scene(72, 60), 72, 60)
 }
 
-// Real textures are coded alike, too.
+// Textures of games are encoded to the same bytes, too.
 func TestLanesCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {
@@ -94,7 +95,7 @@ func TestLanesCorpus(t *testing.T) {
 	}
 }
 
-// Base colours cost the same by lanes, clamped or not, and have the same tables.
+// Base colours have the same costs and tables in vector code, clamped or not.
 func TestPriceLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -130,7 +131,8 @@ func TestPriceLanes(t *testing.T) {
 	}
 }
 
-// A walk meets the base colours in the order in which the grey diagonal gets to them, red first where channels tie.
+// A walk visits the base colours in the order in which the grey diagonal reaches them, and in the order of channels for
+// ties.
 func TestWalk(t *testing.T) {
 	all := someBlocks(500)
 	for i := range len(all) / 64 {
@@ -174,7 +176,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// Choices in the modes T and H cost the same by lanes, and their pixels add up to the same sums.
+// Choices in the modes T and H have the same costs and sums of pixels in vector code.
 func TestPaintLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -201,7 +203,7 @@ func TestPaintLanes(t *testing.T) {
 	}
 }
 
-// Levels of EAC cost the same by lanes.
+// Levels of EAC have the same costs in vector code.
 func TestLevelLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -230,7 +232,7 @@ func TestLevelLanes(t *testing.T) {
 	}
 }
 
-// What is generated is what its generator, as it is now, wrote.
+// The generated file matches the current generator.
 func TestGenerated(t *testing.T) {
 	var files [3][]byte
 	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/etc2.go"} {

@@ -1,12 +1,12 @@
 package etc2
 
-// The modes T and H give a block two base colours wherever their pixels lie, and four colours on two or three lines along
-// grey: T has c1, c2+d, c2 and c2-d, H has c1+d, c1-d, c2+d and c2-d. They are for blocks where two hues meet.
+// The modes T and H have two base colours for pixels anywhere in the block, and four colours on two or three lines along
+// grey: T has c1, c2+d, c2 and c2-d; H has c1+d, c1-d, c2+d and c2-d. They are for blocks where two hues meet.
 //
-// The search starts with the pixels in two clusters, and for each mode and distance takes turns: pixels go to their nearest
-// colours, base colours to the mean of what their pixels leave.
+// The search starts with two clusters of pixels. For each mode and distance it alternates: pixels take their nearest
+// colours, and base colours move to the mean of their pixels without the distances.
 
-// cloud is the pixels of a block that count.
+// cloud has the opaque pixels of a block.
 type cloud struct {
 	n      int
 	pixels [16]rgb
@@ -22,10 +22,10 @@ type pairing struct {
 	distance int32
 }
 
-// nowhere is a colour so far off that no pixel takes it; its distance to one still fits in 32 bits.
+// nowhere is a colour so far away that no pixel takes it; its distance to a pixel still fits 32 bits.
 var nowhere = rgb{-10000, -10000, -10000}
 
-// paint is the colours of a choice. Where punch, index 2 is for transparent pixels.
+// paint returns the colours of a choice. If punch is set, index 2 is for transparent pixels.
 func (p *pairing) paint(punch bool) (paint [4]rgb) {
 	if p.h {
 		paint = hPaint(p.c1.widen(4), p.c2.widen(4), distances[p.distance&7])
@@ -38,7 +38,7 @@ func (p *pairing) paint(punch bool) (paint [4]rgb) {
 	return paint
 }
 
-// word is that of a choice, which it may turn around: in the H mode the order of the base colours is a bit of the distance.
+// word returns the word of a choice. It may swap the base colours: in the H mode, their order is a bit of the distance.
 func (p *pairing) word() (w uint64, ok bool) {
 	if !p.h {
 		return packT(p.c1, p.c2, p.distance), true
@@ -90,7 +90,7 @@ func (c rgb) narrow() rgb {
 	return c
 }
 
-// clusters cuts the pixels in two and gives the means. Grey is how much distances along grey count: 1 as they do, or 0.
+// clusters divides the pixels into two clusters and returns the means. grey is the weight of distances along grey, 1 or 0.
 func (l *cloud) clusters(grey int32) [2]rgb {
 	apart := func(p, q *rgb) int32 {
 		r, g, b := p[0]-q[0], p[1]-q[1], p[2]-q[2]
@@ -137,12 +137,12 @@ func (l *cloud) clusters(grey int32) [2]rgb {
 	return means
 }
 
-// guess is the range of distances to try, span of them or less.
+// guess returns the range of distances to try, at most span.
 func (l *cloud) guess(p *pairing, span int32) (first, end int32) {
 	if span >= 8 {
 		return 0, 8
 	}
-	// The mean distance along grey from the base colour that has a line, times 3.
+	// The sum is 3 times the distances along grey from the base colours that have a line.
 	c1, c2 := p.c1.widen(4), p.c2.widen(4)
 	sum, n := int32(0), int32(1)
 	for i := range l.pixels[:l.n] {
@@ -166,7 +166,7 @@ func (l *cloud) guess(p *pairing, span int32) (first, end int32) {
 	return first, min(first+span, 8)
 }
 
-// refine takes turns from a choice on, and keeps the best.
+// refine alternates from a choice on, and keeps the best.
 func (s *search) refine(l *cloud, p pairing) {
 	cost := int32(never)
 	next := p
@@ -187,7 +187,7 @@ func (s *search) refine(l *cloud, p pairing) {
 	}
 }
 
-// polishPair moves single channels of the base colours by a step, for as long as that helps.
+// polishPair moves single channels of the base colours by a step while the cost decreases.
 func (s *search) polishPair(l *cloud, p pairing, cost int32) {
 	for better := true; better; {
 		better = false
@@ -210,7 +210,7 @@ func (s *search) polishPair(l *cloud, p pairing, cost int32) {
 	s.keep(l, p, cost)
 }
 
-// keep takes a choice if it is better than the best so far.
+// keep keeps a choice if it is better than the best so far.
 func (s *search) keep(l *cloud, p pairing, cost int32) {
 	if cost >= s.best.cost {
 		return
@@ -221,13 +221,13 @@ func (s *search) keep(l *cloud, p pairing, cost int32) {
 	}
 	punch := s.bit == 0
 	if punch {
-		cost = l.cost(&p, punch) // turned around, another colour is the one that is missing
+		cost = l.cost(&p, punch) // after swapping, another colour is missing
 	}
 	paint := p.paint(punch)
 	s.take(found{cost: cost, word: w | s.bit, paint: [2][4]rgb{paint, paint}, half: &leftHalf})
 }
 
-// cost is that of a choice.
+// cost returns the cost of a choice.
 func (l *cloud) cost(p *pairing, punch bool) int32 {
 	paint := p.paint(punch)
 	if l.lanes {
@@ -242,7 +242,7 @@ func (l *cloud) cost(p *pairing, punch bool) int32 {
 	return cost
 }
 
-// nearest gives the cost of paints, and for each of them the sum of the pixels that it is nearest to, and their number.
+// nearest returns the cost of paints, and for each paint the sum and the number of the pixels nearest to it.
 func (l *cloud) nearest(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) {
 	if l.lanes {
 		return l.assignLanes(paint)
@@ -270,7 +270,7 @@ func (l *cloud) nearest(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) {
 	return cost, sum, n
 }
 
-// assign gives the cost of a choice, and the base colours that would be best for the pixels that they have now.
+// assign returns the cost of a choice, and the best base colours for the current pixels of each.
 func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
 	paint := p.paint(punch)
 	cost, sum, n := l.nearest(&paint)
@@ -287,7 +287,7 @@ func (l *cloud) assign(p *pairing, punch bool) (cost int32, c1, c2 rgb) {
 
 func (c rgb) plus(d rgb) rgb { return rgb{c[0] + d[0], c[1] + d[1], c[2] + d[2]} }
 
-// mean is that of n pixels, in 4 bits, of their sum and what their distances add to it; of no pixels it is c.
+// mean returns the mean of n pixels in 4 bits, from their sum and the total of their distances. Without pixels it returns c.
 func (c rgb) mean(sum rgb, n, offset int32) rgb {
 	if n == 0 {
 		return c

@@ -1,6 +1,6 @@
 package etc2
 
-// planar tries the planar mode: for each channel, the plane of least squares, then the best of the numbers around it.
+// planar tries the planar mode: for each channel, the least-squares plane, then the best numbers near it.
 func (s *search) planar() {
 	var planes [3]fitted
 	rest := int32(0)
@@ -29,8 +29,8 @@ func (s *search) planar() {
 	s.take(found{cost: cost, word: packPlanar(o, h, v) | opaque})
 }
 
-// fitted is the plane of least squares through 16 values of a channel: at the origin, 4 to the right and 4 down, each
-// times 80; rest is the sum of squares that it leaves, rounded down.
+// fitted is the least-squares plane through 16 values of a channel: at the origin, 4 to the right and 4 down, each times 80;
+// rest is the remaining sum of squares, rounded down.
 type fitted struct{ o, h, v, rest int32 }
 
 func fit(values *[16]int32) fitted {
@@ -46,10 +46,11 @@ func fit(values *[16]int32) fitted {
 	return fitted{o, o + 8*x, o + 8*y, squares - (5*sum*sum+x*x+y*y+79)/80}
 }
 
-// quantize gives the numbers of 6 or 7 bits whose plane is nearest to f, of the 27 around it. Rounding each by itself would cost 0.3 dB.
+// quantize returns the numbers of 6 or 7 bits whose plane is nearest to f, of the 27 around it. Rounding each number
+// separately would cost 0.3 dB.
 func (f fitted) quantize(bits int) (o, h, v int32) {
 	top := int32(1)<<bits - 1
-	var q, d [3][3]int32 // numbers, and by how much they differ from f, times 80
+	var q, d [3][3]int32 // numbers, and their differences from f, times 80
 	for i, want := range [3]int32{f.o, f.h, f.v} {
 		want = min(max(want, 0), 255*80)
 		n := (want*top + 255*40) / (255 * 80)
@@ -58,7 +59,8 @@ func (f fitted) quantize(bits int) (o, h, v int32) {
 			d[i][k] = widenPlanar(q[i][k], bits)*80 - [3]int32{f.o, f.h, f.v}[i]
 		}
 	}
-	// 16 times the sums of products of what o, h and v each add to the pixels: 56 with itself, 36 for h and v, 4 else.
+	// 16 times the sums of products of the contributions of o, h and v to the pixels: 56 for o with itself, 36 for h and v,
+	// 4 for others.
 	least := int64(1) << 62
 	for i := range 3 {
 		a := int64(d[0][i])

@@ -1,49 +1,49 @@
 package etc2
 
-// The individual and the differential mode cut a block into halves. A pixel of a half is its base colour c plus one of four
-// modifiers m, alike in all channels. Leaving clamping aside, what that costs for a pixel p is
+// The individual and the differential mode divide a block into halves. A pixel of a half is its base colour c plus one of
+// four modifiers m, the same in all channels. Without clamping, the cost for a pixel p is
 //
 //	|p-c-m|² = |p-c|² - 2m(S-C) + 3m²
 //
-// with S and C the sums of the channels of p and c. So the table and the indices depend on c only by C, and among all
-// c with one C those nearest to the mean of the half are best. The search walks through the lattice of base colours
-// along the grey diagonal through the mean: every point it meets is the best one of its C, and there are three for each
-// step of a channel.
+// where S and C are the sums of the channels of p and c. So the table and the indices depend on c only through C, and of all
+// c with the same C, those nearest to the mean of the half are best. The search walks through the lattice of base colours
+// along the grey diagonal through the mean: every point on the walk is the best one of its C, and there are three points for
+// each step of a channel.
 
-// half of a block, or what of it is opaque.
+// half has the pixels of a half block, or its opaque ones.
 type half struct {
 	n       int32
 	pixels  [8]rgb
-	sums    [8]int32 // of the channels of a pixel
+	sums    [8]int32 // of the channels of each pixel
 	total   rgb      // sum of the pixels
 	squares int32    // of all channels of all pixels
 
-	lanes  bool // of eight pixels, with the modifiers of an opaque block
+	lanes  bool // for eight pixels, with the modifiers of an opaque block
 	by     halfLanes
 	packed halfPixels
 }
 
-// base is a base colour, with what the half costs at best.
+// base is a base colour, with the least cost of the half.
 type base struct {
 	c     rgb // in 4 or 5 bits
 	table int32
 	cost  int32
 }
 
-// maxBases of a half: a walk has 61 at most, and then there is the polish.
+// maxBases is enough for a half: a walk has at most 61 base colours, then the polish adds some.
 const maxBases = 128
 
-// bases are candidates for a half, and which is the best. What they cost stands in keys: eight times that, and the table.
-// Codes have their channels, 5 bits each. Lanes find 16 at a time, and use the places behind the last one, too.
+// bases are candidates for a half, and the index of the best. Costs are in keys: eight times the cost, plus the table. Codes
+// have the channels, 5 bits each. Vector code computes 16 at a time, and also writes after the last one.
 type bases struct {
 	n, best int
-	least   int32 // what the best one costs
-	clamped bool  // a modifier of it reaches beyond 0 or 255
+	least   int32 // the cost of the best one
+	clamped bool  // it has a modifier that goes beyond 0 or 255
 	keys    [maxBases + 16]int32
 	codes   [maxBases + 16]uint16
 }
 
-// at is one of the candidates.
+// at returns a candidate.
 func (l *bases) at(i int) base {
 	key, code := l.keys[i], int32(l.codes[i])
 	return base{rgb{code & 31, code >> 5 & 31, code >> 10}, key & 7, key >> 3}
@@ -59,8 +59,8 @@ func (h *half) add(p rgb) {
 	h.squares += p[0]*p[0] + p[1]*p[1] + p[2]*p[2]
 }
 
-// luma is the least that a table costs at a sum of channels of the base colour, over all that depends on it by the
-// modifiers: the sum of 3m²-2m(S-C).
+// luma returns the table with the least cost for a sum of channels of the base colour, and the part of the cost that depends
+// on the modifiers: the sum of 3m²-2m(S-C).
 //
 // With d=|S-C| the better of the modifiers a and b costs 3a²-2ad-(b-a)·max(0, 2d-3(a+b)).
 func (h *half) luma(c int32, tables *[8][2]int32) (table, cost int32) {
@@ -85,7 +85,7 @@ func (h *half) luma(c int32, tables *[8][2]int32) (table, cost int32) {
 		if e < cost {
 			table, cost = int32(t), e
 		}
-		// No pixel is far any more, and a is beyond the mean of what is wanted: greater tables only cost more.
+		// No pixel is far, and a is above the mean of the wanted modifiers: later tables only cost more.
 		if far == 0 && 3*a*h.n >= sum {
 			break
 		}
@@ -93,7 +93,7 @@ func (h *half) luma(c int32, tables *[8][2]int32) (table, cost int32) {
 	return table, cost
 }
 
-// exact is the true cost of a base colour of 8 bits with a table.
+// exact returns the exact cost of a base colour of 8 bits with a table.
 func (h *half) exact(c rgb, m *[2]int32) int32 {
 	paint := splitPaint(c, m)
 	sum := int32(0)
@@ -112,7 +112,7 @@ func distance(p, q *rgb) int32 {
 	return r*r + g*g + b*b
 }
 
-// solve fills out with base colours of 4 or 5 bits: a walk, and a polish if there is time.
+// solve fills out with base colours of 4 or 5 bits: those of a walk, and of a polish if the effort allows it.
 func (s *search) solve(h *half, out *bases, bits int) {
 	out.n, out.least = 0, never
 	h.walk(out, bits, h.reach(bits, s.margin, s.reach), s.tables)
@@ -121,12 +121,12 @@ func (s *search) solve(h *half, out *bases, bits int) {
 	}
 }
 
-// walk takes the base colours from reach steps below the mean to reach steps above it.
+// walk visits the base colours from reach steps below the mean to reach steps above it.
 func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	top := int32(1)<<bits - 1
-	// Channels of the mean, less reach, as multiples of 1/unit of a step, and the step that they are in; next is what they
-	// are above their start where they get to the next one. From there on each gets to one after every unit, so that they
-	// take turns.
+	// c are the channels of the mean minus reach, rounded to steps; computed in 1/unit of a step. next is the distance from
+	// the unrounded start to the next step of each channel. After that, each channel reaches a step once every unit, so the
+	// channels take turns.
 	unit := 255 * max(h.n, 1)
 	var c, next rgb
 	for i := range c {
@@ -134,13 +134,13 @@ func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 		c[i] = (m+unit/2+64*unit)/unit - 64
 		next[i] = c[i]*unit + unit/2 - m
 	}
-	after := func(i, j int) int32 { return int32(uint32(next[j]-next[i]) >> 31) } // 1 if i gets there after j
+	after := func(i, j int) int32 { return int32(uint32(next[j]-next[i]) >> 31) } // 1 if i reaches its step after j
 	rg, rb, gb := after(0, 1), after(0, 2), after(1, 2)
 	h.prices(out, c, [3]*[64]int16{&turns[rg+rb], &turns[1-rg+gb], &turns[2-rb-gb]}, int(6*reach+1), bits, tables, false)
 }
 
-// reach says how far from the mean the base colour may be best, within a limit: not by more than half of what the pixels spread
-// along grey, and a margin. Smooth halves, which most are, are done soon; those with hard edges need it all.
+// reach returns the distance from the mean within which the base colour is searched, up to a limit: half of the spread of
+// the pixels along grey, plus a margin. Smooth halves, the majority, need few steps; those with hard edges need all.
 func (h *half) reach(bits int, margin, limit int32) int32 {
 	low, high := int32(3*255), int32(0)
 	for i := range h.sums {
@@ -151,15 +151,15 @@ func (h *half) reach(bits int, margin, limit int32) int32 {
 	return min(margin+max(high-low, 0)<<bits/(2*3*256), limit)
 }
 
-// polish moves single channels of the best base colour by a step, for as long as that helps. Clamping makes it help, as another
-// colour may be best than the walk meets: 0.1 to 0.2 dB in drawn textures.
+// polish moves single channels of the best base colour by a step while the cost decreases. It helps because of clamping,
+// where the best colour may not be on the walk: 0.1 to 0.2 dB in drawn textures.
 func (h *half) polish(out *bases, bits int, tables *[8][2]int32) {
 	for h.prices(out, out.at(out.best).c, [3]*[64]int16{&single[0], &single[1], &single[2]}, 6, bits, tables, true) {
 	}
 }
 
-// Steps of the channels for prices. Of turns, channels that are the first, the second and the third to get to their next step;
-// of single, one step down or up of each channel.
+// Steps of the channels for prices. turns has those of the channels that are first, second and third to reach their next
+// step; single has one step down or up of each channel.
 var (
 	turns  = [3][64]int16{inTurn(2), inTurn(1), inTurn(0)}
 	single = [3][64]int16{{-1, 1}, {2: -1, 3: 1}, {4: -1, 5: 1}}
@@ -172,8 +172,8 @@ func inTurn(ahead int) (steps [64]int16) {
 	return steps
 }
 
-// prices adds n base colours to the list: c, and for each channel some steps. Those out of the range are left out, or clamped. It reports
-// whether one of them is the best so far.
+// prices adds n base colours to the list: c plus steps for each channel. Colours out of the range are skipped if leaveOut,
+// otherwise clamped. It reports whether one of them is the best so far.
 func (h *half) prices(out *bases, c rgb, steps [3]*[64]int16, n, bits int, tables *[8][2]int32, leaveOut bool) (better bool) {
 	if h.lanes {
 		return h.pricesLanes(out, c, steps, n, bits, leaveOut)
@@ -201,10 +201,11 @@ func (l *bases) add(key int32, code uint16, clamped bool) (better bool) {
 	return better
 }
 
-// code is a colour of 4 or 5 bits in a word.
+// code returns a colour of 4 or 5 bits as a word.
 func (c rgb) code() uint16 { return uint16(c[0] | c[1]<<5 | c[2]<<10) }
 
-// price is the key of a base colour of 4 or 5 bits with the table that suits it, and whether a modifier reaches beyond 0 or 255.
+// price returns the key of a base colour of 4 or 5 bits with its best table, and reports whether a modifier goes beyond 0 or
+// 255.
 func (h *half) price(c rgb, bits int, tables *[8][2]int32) (key int32, clamped bool) {
 	w := c.widen(bits)
 	table, cost := h.luma(w[0]+w[1]+w[2], tables)
@@ -218,8 +219,8 @@ func (h *half) price(c rgb, bits int, tables *[8][2]int32) (key int32, clamped b
 	return (cost+h.squares)<<3 | table, false
 }
 
-// clamped is the true key of a base colour of 8 bits where clamping has its say. That makes greater tables cheaper than luma says, so
-// those are tried for as long as it falls: as good as all tables within 0.02 dB, in a third of the time.
+// clamped returns the exact key of a base colour of 8 bits with clamping. Clamping makes later tables cheaper than in luma,
+// so it tries them while the cost decreases: within 0.02 dB of trying all tables, in a third of the time.
 func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (key int32) {
 	best, cost := table, h.exact(c, &tables[table&7])
 	for t := table + 1; t < 8; t++ {
@@ -275,7 +276,7 @@ func (s *search) takeHalves(b1, b2 *base, bits int, word uint64, halves *[16]uin
 	}
 }
 
-// halves of a block, as the flip bit has them.
+// halves returns the halves of a block for a flip bit.
 func (s *search) halves(of *[16]uint8) (h [2]half) {
 	for i := range s.px {
 		if s.mask>>i&1 == 1 {
@@ -289,7 +290,8 @@ func (s *search) halves(of *[16]uint8) (h [2]half) {
 	return h
 }
 
-// worseFlip is the flip whose halves leave more that modifiers cannot give: all that is not grey, and by experience an eighth of what is.
+// worseFlip returns the flip whose halves have the larger error that modifiers cannot remove: all of the error off grey,
+// and, as an empirical factor, an eighth of the error along grey.
 func (s *search) worseFlip() int {
 	var rest [2]int32
 	for flip, of := range [2]*[16]uint8{&leftHalf, &topHalf} {
@@ -319,13 +321,14 @@ func (h *half) rest() int32 {
 	return all - grey*7/8
 }
 
-// neighbours are the cheapest pair of base colours that the differential mode can have. Free tells whether that is no constraint.
+// neighbours returns the cheapest pair of base colours that the differential mode can store. free reports whether that is
+// the best pair of all.
 func neighbours(h *[2]half, l *[2]bases, tables *[8][2]int32) (b1, b2 base, free bool) {
 	b1, b2 = l[0].at(l[0].best), l[1].at(l[1].best)
 	if near(&b1.c, &b2.c) {
 		return b1, b2, true
 	}
-	// Each half's best with what is nearest to it for the other one, so that there is a pair in any case.
+	// Each half's best with the nearest storable colour for the other half, so that there is always a pair.
 	c1, c2 := b1, b2
 	for i := range 3 {
 		c1.c[i] = min(max(b1.c[i], b2.c[i]-3), b2.c[i]+4)
@@ -359,12 +362,12 @@ func neighbours(h *[2]half, l *[2]bases, tables *[8][2]int32) (b1, b2 base, free
 	return b1, b2, false
 }
 
-// near tells whether the channels of c2-c1 are within -4..3.
+// near reports whether the channels of c2-c1 are within -4..3.
 func near(c1, c2 *rgb) bool {
 	return uint32(c2[0]-c1[0]+4) < 8 && uint32(c2[1]-c1[1]+4) < 8 && uint32(c2[2]-c1[2]+4) < 8
 }
 
-// solid is for a block of one colour, and tells whether it is: of all sums of a base colour of 5 bits and a modifier
+// solid encodes a block of one colour, and reports whether it is one: of all sums of a base colour of 5 bits and a modifier,
 // it takes the nearest, for both halves.
 func (s *search) solid() bool {
 	p := s.px[0]

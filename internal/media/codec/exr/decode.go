@@ -11,16 +11,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// A block of lines has at most as many bytes as four pictures of four channels, or minBlock, however many channels there are, and never
-// more than maxBlock.
+// The size limit of a block of lines is four images of four channels, or minBlock, with any number of channels, and at most
+// maxBlock.
 const (
 	minBlock = 16 << 20
 	maxBlock = 256 << 20
 )
 
-// Decode reads an image as RGBA in linear light, straight alpha, rows top down, 4*Width*Height numbers: the display
-// window. More than maxPixels, there or in the data window, is [input.ErrTooLarge]. Numbers are as the file has them, NaN and infinities
-// included.
+// Decode decodes the display window of an image as RGBA in linear light, straight alpha, rows top down, 4*Width*Height
+// numbers. It returns [input.ErrTooLarge] for more than maxPixels pixels in the display window or in the data window.
+// Numbers are as in the file, including NaN and infinities.
 func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -35,7 +35,7 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 		return h, nil, fmt.Errorf("blocks of %d bytes: %w", size, input.ErrTooLarge)
 	}
 	blocks := (h.data.height() + h.compression.lines() - 1) / h.compression.lines()
-	if (len(data)-h.offsets)/16 < blocks { // 8 bytes in the table, 8 before its packed bytes
+	if (len(data)-h.offsets)/16 < blocks { // 8 bytes in the table, 8 before the packed bytes of the block
 		return h, nil, input.ErrTruncated
 	}
 	d := decoder{Header: h, file: data, targets: h.targets()}
@@ -55,16 +55,17 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 type decoder struct {
 	Header
 	file    []byte
-	targets [][]int // for each channel, the places in RGBA that it goes to
+	targets [][]int // for each channel, its components in RGBA
 	pix     []float32
 
-	inflate io.ReadCloser // kept, as its window is 32 KiB
-	packed  []byte        // what is unpacked, before its bytes are put in order
+	inflate io.ReadCloser // reused, since its window has 32 KiB
+	packed  []byte        // unpacked bytes before they are reordered
 	out     []byte
 	piz     *pizDecoder
 }
 
-// targets are where each channel goes: R, G, B and A to themselves, Y to all colours unless there is one of them.
+// targets returns the components of each channel: R, G, B and A have their own; Y has all colours, unless there is R, G or
+// B.
 func (h *Header) targets() [][]int {
 	places := map[string][]int{"R": {0}, "G": {1}, "B": {2}, "A": {3}, "Y": {0, 1, 2}}
 	for _, c := range h.channels {
@@ -75,12 +76,12 @@ func (h *Header) targets() [][]int {
 	list := make([][]int, len(h.channels))
 	for i, c := range h.channels {
 		list[i] = places[c.name]
-		delete(places, c.name) // a second channel of a name is none
+		delete(places, c.name) // a second channel with the same name is ignored
 	}
 	return list
 }
 
-// hasAlpha tells whether there is a channel for it; if not, pixels of the data window are opaque.
+// hasAlpha reports whether there is an alpha channel. If not, pixels of the data window are opaque.
 func (d *decoder) hasAlpha() bool {
 	for _, t := range d.targets {
 		if len(t) == 1 && t[0] == 3 {
@@ -90,10 +91,12 @@ func (d *decoder) hasAlpha() bool {
 	return false
 }
 
-// mostPacked is how many bytes one packed byte can stand for at most: a deflated one 1032, and PXR24 leaves out one of four before that.
+// mostPacked is the largest number of bytes for one packed byte: Deflate has at most 1032, and PXR24 omits one byte of four
+// before that.
 const mostPacked = 1376
 
-// enough tells whether the blocks have as many bytes as the picture needs at least, so that its memory is not taken for a head alone.
+// enough checks the sizes of the packed blocks before memory is allocated, so a header alone cannot claim memory for an
+// image.
 func (d *decoder) enough(blocks int) error {
 	all := 0
 	for i := range blocks {
@@ -101,7 +104,7 @@ func (d *decoder) enough(blocks int) error {
 		if err != nil {
 			return fmt.Errorf("block %d: %w", i, err)
 		}
-		if all += len(packed); all > len(d.file) { // several are the same bytes
+		if all += len(packed); all > len(d.file) { // several blocks are the same bytes
 			return fmt.Errorf("block %d: %w", i, input.ErrDamaged)
 		}
 		if size := lines * d.lineSize; len(packed) < size/mostPacked {
@@ -111,7 +114,7 @@ func (d *decoder) enough(blocks int) error {
 	return nil
 }
 
-// packedBlock finds block i, counted from the top: its bytes, and which lines it has.
+// packedBlock returns the bytes and the lines of block i, counted from the top.
 func (d *decoder) packedBlock(i int) (packed []byte, y, lines int, err error) {
 	at := binary.LittleEndian.Uint64(d.file[d.offsets+8*i:])
 	if at > uint64(len(d.file)) || len(d.file)-int(at) < 8 {
@@ -129,7 +132,7 @@ func (d *decoder) packedBlock(i int) (packed []byte, y, lines int, err error) {
 	return head[8 : 8+size], y, min(d.compression.lines(), d.data.maxY+1-y), nil
 }
 
-// block reads block i.
+// block decodes block i.
 func (d *decoder) block(i int) error {
 	packed, y, lines, err := d.packedBlock(i)
 	if err != nil {
@@ -147,10 +150,10 @@ func (d *decoder) block(i int) error {
 	return nil
 }
 
-// line writes a line of the data window to a row of the display window.
+// line copies a line of the data window to a row of the display window.
 func (d *decoder) line(raw []byte, row int) {
 	from := max(d.data.minX, d.display.minX)
-	n := min(d.data.maxX, d.display.maxX) + 1 - from // less than 1 if they do not meet
+	n := min(d.data.maxX, d.display.maxX) + 1 - from // less than 1 if the windows do not overlap
 	if n < 1 {
 		return
 	}
@@ -170,7 +173,7 @@ func (d *decoder) line(raw []byte, row int) {
 	}
 }
 
-// read writes the numbers of src to every fourth of dst.
+// read converts the numbers of src and writes them to every fourth number of dst.
 func read(dst []float32, src []byte, k kind) {
 	switch k {
 	case kindHalf:
@@ -200,7 +203,7 @@ func (d *decoder) straighten() {
 	}
 }
 
-// unpack makes the lines of a block. One that would not have become smaller is stored as it is.
+// unpack unpacks the lines of a block. A block that would not have become smaller is stored unpacked.
 func (d *decoder) unpack(src []byte, lines int) ([]byte, error) {
 	size := lines * d.lineSize
 	if len(src) == size {
@@ -231,8 +234,8 @@ func (d *decoder) unpack(src []byte, lines int) ([]byte, error) {
 	return d.out, err
 }
 
-// straightenBytes undoes what makes bytes easier to pack: they are stored as differences plus 128, the even ones of the block before the
-// odd ones.
+// straightenBytes reverses the reordering for better compression: bytes are stored as differences plus 128, the even bytes
+// of the block before the odd ones.
 func straightenBytes(dst, src []byte) {
 	even, v := (len(src)+1)/2, byte(128)
 	for i, b := range src[:even] {
@@ -258,7 +261,7 @@ func (d *decoder) unpackZIP(dst, src []byte) (err error) {
 	if _, err := io.ReadFull(d.inflate, dst); err != nil {
 		return fmt.Errorf("%v: %w", err, input.ErrDamaged)
 	}
-	// The checksum comes with the end.
+	// Reading to the end checks the checksum.
 	if n, err := d.inflate.Read(make([]byte, 1)); n != 0 {
 		return fmt.Errorf("more than %d bytes: %w", len(dst), input.ErrDamaged)
 	} else if err != io.EOF {
@@ -267,7 +270,8 @@ func (d *decoder) unpackZIP(dst, src []byte) (err error) {
 	return nil
 }
 
-// unpackRuns reads packets: a count below 0 is followed by -count bytes, another by a byte that occurs count+1 times.
+// unpackRuns unpacks runs: a count below 0 is followed by -count bytes, any other count by a byte that is repeated count+1
+// times.
 func unpackRuns(dst, src []byte) error {
 	for len(dst) > 0 {
 		if len(src) < 2 {

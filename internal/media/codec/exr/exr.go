@@ -1,17 +1,19 @@
 // Package exr reads OpenEXR images: scan lines of half, float or uint channels in linear light.
 //
-// It follows "OpenEXR File Layout" and "Technical Introduction to OpenEXR" (openexr.com). What is read:
+// It follows "OpenEXR File Layout" and "Technical Introduction to OpenEXR" (openexr.com). It reads
 //
-//   - files of one part with scan lines, in any line order, that are uncompressed or packed with RLE, ZIPS, ZIP, PIZ, PXR24, B44
-//     or B44A
-//   - the channels R, G, B and A, or Y for grey; all others are passed over
-//   - the display window: what the data window leaves of it is transparent black, what lies outside is cut off
+//   - files with one part of scan lines, in any line order, uncompressed or packed with RLE, ZIPS, ZIP, PIZ, PXR24, B44 or
+//     B44A
+//   - the channels R, G, B and A, or Y for grey; other channels are ignored
+//   - the display window: parts of it outside of the data window are transparent black, and parts of the data window outside
+//     of it are cut off
 //
-// Tiles, several parts, deep data, DWAA, DWAB and channels of reduced resolution are refused by name. Colours are stored
-// multiplied by alpha; they come back divided by it, but for those of alpha 0, which are light without
-// a surface and are left as they are.
+// Tiles, several parts, deep data, DWAA, DWAB and channels of reduced resolution give an error that names them. Stored
+// colours are multiplied by alpha; the package divides them by alpha, except for alpha 0: such colours are light without a
+// surface, and remain unchanged.
 //
-// Memory is taken for at most the caller's limit of pixels, and for a block of lines only what its packed bytes can unfold to.
+// Memory is allocated for at most the caller's limit of pixels, and for a block of lines only as much as its packed bytes
+// can expand to.
 package exr
 
 import (
@@ -30,7 +32,7 @@ const (
 	maxChannels = 1024
 )
 
-// Flags of the version field, above the version number, which is 2.
+// Flags of the version field, above the version number 2.
 const (
 	flagTiled     = 0x200
 	flagDeep      = 0x800
@@ -48,7 +50,7 @@ const (
 	piz
 	pxr24
 	b44
-	b44a // as B44, which may have flat blocks too
+	b44a // like B44, with flat blocks, too
 )
 
 func (c compression) String() string {
@@ -59,7 +61,7 @@ func (c compression) String() string {
 	return fmt.Sprintf("number %d", byte(c))
 }
 
-// lines of a block; the last one may have fewer.
+// lines returns the number of lines in a block; the last block may have fewer.
 func (c compression) lines() int {
 	switch c {
 	case zip, pxr24:
@@ -70,7 +72,7 @@ func (c compression) lines() int {
 	return 1
 }
 
-// kind of a channel's numbers.
+// kind is the type of a channel's numbers.
 type kind int32
 
 const (
@@ -79,7 +81,7 @@ const (
 	kindFloat
 )
 
-// size of a number, in bytes.
+// size returns the size of a number in bytes.
 func (k kind) size() int {
 	if k == kindHalf {
 		return 2
@@ -90,33 +92,33 @@ func (k kind) size() int {
 type channel struct {
 	name       string
 	kind       kind
-	perceptual bool // B44 keeps logarithms
+	perceptual bool // B44 stores logarithms
 }
 
-// box is a rectangle of pixels; both corners are in it.
+// box is a rectangle of pixels; both corners are inside.
 type box struct{ minX, minY, maxX, maxY int }
 
 func (b box) width() int  { return b.maxX - b.minX + 1 }
 func (b box) height() int { return b.maxY - b.minY + 1 }
 
-// Header is what a file says of itself.
+// Header is the content of a file's header.
 type Header struct {
 	Width, Height int        // of the display window
-	Chromaticity  [8]float32 // x and y of red, green, blue and white; zero if it does not say, which means those of Rec. 709
+	Chromaticity  [8]float32 // x and y of red, green, blue and white; zero if unspecified, which means those of Rec. 709
 
 	data, display box
 	compression   compression
-	channels      []channel // as they lie in a line
-	lineSize      int       // bytes of a line, unpacked
+	channels      []channel // in their order in a line
+	lineSize      int       // bytes of an unpacked line
 	offsets       int       // where the table of blocks begins
 }
 
-// ParseHeader reads the header and refuses what [Decode] cannot read.
+// ParseHeader reads the header. It returns an error for files that [Decode] cannot read.
 //
 //	0  4 bytes  76 2f 31 01
 //	4  u32      version 2 and flags
-//	8  ...      attributes: name, 0, type, 0, i32 size, value; a 0 for a name ends them
-//	   u64      offset in the file for each block of lines, from the top of the picture down
+//	8  ...      attributes: name, 0, type, 0, i32 size, value; a 0 instead of a name ends them
+//	   u64      offset in the file for each block of lines, from the top of the image down
 //	   ...      blocks: i32 y of the first line, i32 size, bytes
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{}
@@ -177,7 +179,7 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, nil
 }
 
-// cutString cuts a text off that ends with a 0, of at most 255 bytes.
+// cutString splits off a text that ends with a 0, of at most 255 bytes.
 func cutString(b []byte) (s string, rest []byte, err error) {
 	before, _, ok := bytes.Cut(b[:min(len(b), 256)], []byte{0})
 	if !ok && len(b) < 256 {
@@ -189,7 +191,7 @@ func cutString(b []byte) (s string, rest []byte, err error) {
 	return string(before), b[len(before)+1:], nil
 }
 
-// attribute takes one of those that matter to the pixels; the others are passed over.
+// attribute reads an attribute that affects the pixels; it ignores others.
 func (h *Header) attribute(name, kind string, value []byte) (err error) {
 	kinds := map[string]string{"channels": "chlist", "compression": "compression", "dataWindow": "box2i", "displayWindow": "box2i", "chromaticities": "chromaticities"}
 	if want := kinds[name]; want == "" {
@@ -229,7 +231,7 @@ func parseBox(v []byte) (b box, err error) {
 	i := func(at int) int { return int(int32(binary.LittleEndian.Uint32(v[at:]))) }
 	b = box{i(0), i(4), i(8), i(12)}
 	for _, n := range []int{b.minX, b.minY, b.maxX, b.maxY} {
-		if n < -input.MaxSide || n > input.MaxSide { // first, so that no sum overflows
+		if n < -input.MaxSide || n > input.MaxSide { // checked first, so that no sum overflows
 			return b, fmt.Errorf("window from %d, %d to %d, %d: %w", b.minX, b.minY, b.maxX, b.maxY, input.ErrTooLarge)
 		}
 	}
@@ -239,8 +241,8 @@ func parseBox(v []byte) (b box, err error) {
 	return b, nil
 }
 
-// parseChannels reads a list of: name, 0, i32 kind, u8 perceptual, 3 bytes that do not matter, i32 steps in x and in y; ended by
-// an empty name.
+// parseChannels reads a list of channels: name, 0, i32 kind, u8 perceptual, 3 ignored bytes, i32 steps in x and in y. An
+// empty name ends the list.
 func parseChannels(v []byte) (list []channel, err error) {
 	colour := false
 	for {
@@ -270,7 +272,7 @@ func parseChannels(v []byte) (list []channel, err error) {
 	return list, nil
 }
 
-// names are the first few of them, for people.
+// names returns the first few names for a message.
 func names(list []channel) string {
 	var out []string
 	for _, c := range list {

@@ -17,14 +17,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// file is built up by tests; zero values are left out.
+// file is a file that tests build; zero values are omitted.
 type file struct {
 	version     uint32
 	compression compression
 	channels    []channel
 	steps       uint32 // between pixels of a channel; 0 is 1
 	data        box
-	display     box // zero: as data
+	display     box // zero: same as data
 	more        []byte
 	blocks      [][]byte // of all lines, unpacked
 	decreasing  bool
@@ -73,7 +73,7 @@ func (f file) bytes() []byte {
 	return out
 }
 
-// deflater is kept: a new one takes longer than all that is packed here.
+// deflater is reused: a new one takes longer than all packing in the tests.
 var deflater = zlib.NewWriter(nil)
 
 // pack is the reverse of unpack, written from the description of the format.
@@ -95,7 +95,7 @@ func (f file) pack(b []byte) []byte {
 	return packed
 }
 
-// mix puts the even bytes before the odd ones, and makes differences of them.
+// mix moves the even bytes before the odd ones, and replaces bytes by differences.
 func mix(b []byte) []byte {
 	var mixed []byte
 	for start := range 2 {
@@ -201,7 +201,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Any size, packed in any way, holds what was put into it.
+// Images of any size, packed with any compression, are restored.
 func TestPackings(t *testing.T) {
 	for _, c := range []compression{none, rle, zips, zip, piz, pxr24} {
 		for w := 1; w <= 17; w++ {
@@ -233,7 +233,7 @@ func TestPackings(t *testing.T) {
 	}
 }
 
-// Every half is what IEEE 754 says.
+// Every half has the value defined by IEEE 754.
 func TestHalf(t *testing.T) {
 	for i := range 1 << 16 {
 		v := uint16(i)
@@ -263,7 +263,7 @@ func TestRefused(t *testing.T) {
 		change(&f)
 		return f.bytes()
 	}
-	// 64 times the half 0: for RLE the packets ff 00, 7e 80.
+	// 64 times the half 0: in RLE, these are the packets ff 00, 7e 80.
 	packed := func(c compression, change func(b []byte)) []byte {
 		f := file{compression: c, channels: red, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 128)}}
 		b := f.bytes()
@@ -320,7 +320,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Channels without end in a small picture take no memory either, although the file could hold them.
+// A very large number of channels in a small image must not allocate memory, although the file could contain them.
 func TestChannelsWithoutEnd(t *testing.T) {
 	f := file{compression: zip, data: box{0, 0, 499, 15}, display: box{0, 0, 1, 1}, blocks: [][]byte{make([]byte, 500*16*4*maxChannels)}}
 	for range maxChannels {
@@ -332,7 +332,7 @@ func TestChannelsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestFlat: blocks of one colour are packed by as much as can be, PXR24 by more than Deflate alone.
+// TestFlat checks blocks of one colour, which have the highest compression; PXR24 exceeds that of Deflate alone.
 func TestFlat(t *testing.T) {
 	for _, c := range []compression{zip, pxr24} {
 		const width, lines = 4096, 16
@@ -345,7 +345,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A block that unfolds to more than its lines is no reason to take memory for it.
+// A block that expands to more than its lines must not allocate memory.
 func TestBomb(t *testing.T) {
 	f := file{compression: zip, channels: red, data: box{0, 0, 63, 0}, blocks: [][]byte{make([]byte, 1<<24)}}
 	data := f.bytes()
@@ -365,7 +365,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// Every proper prefix of a file ends too early.
+// Every proper prefix of a file is too short.
 func TestPrefixes(t *testing.T) {
 	data := file{channels: red, data: box{0, 0, 1, 1}, blocks: [][]byte{halves(one, two), halves(two, one)}}.bytes()
 	for n := range data {

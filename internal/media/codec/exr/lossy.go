@@ -9,8 +9,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// unpackPXR24 reads deflated differences from number to number. Those of a line of a channel are stored byte by byte, the highest bytes of
-// all numbers first. A float has lost its lowest byte.
+// unpackPXR24 reads deflated differences between consecutive numbers. Each line of a channel is stored by bytes, the highest
+// bytes of all numbers first. The lowest byte of a float is not stored.
 func (d *decoder) unpackPXR24(dst, src []byte, lines int) error {
 	size := 0
 	for _, c := range d.channels {
@@ -47,7 +47,7 @@ func (d *decoder) unpackPXR24(dst, src []byte, lines int) error {
 	return nil
 }
 
-// pxr24Size is how many bytes of a number are stored.
+// pxr24Size returns the number of stored bytes of a number.
 func pxr24Size(k kind) int {
 	if k == kindFloat {
 		return 3
@@ -55,8 +55,8 @@ func pxr24Size(k kind) int {
 	return k.size()
 }
 
-// unpackB44 reads halves in blocks of 4 x 4, of 14 bytes or, if all are the same, of 3; all lines of a channel before the next channel.
-// Floats and uints are as they are.
+// unpackB44 reads halfs in blocks of 4 x 4, with 14 bytes, or 3 if all are the same. All lines of a channel precede the next
+// channel. Floats and uints are stored unpacked.
 func (d *decoder) unpackB44(dst, src []byte, lines int) error {
 	at, width := 0, d.data.width()
 	for _, c := range d.channels {
@@ -95,9 +95,9 @@ func (d *decoder) unpackB44(dst, src []byte, lines int) error {
 	return nil
 }
 
-// b44Block reads u16, the corner, then 16 numbers of 6 bits: a shift and 15 differences, plus 32, shifted: down the left column, then
-// for every column those from the one beside it. A shift of 13 and more is for a flat block, which has no differences. Size is 0
-// if src is too short.
+// b44Block reads a block: u16, the corner, then 16 numbers of 6 bits. The first is a shift, the others are 15 differences,
+// plus 32, shifted: down the left column, then for every column those from the column beside it. A shift of 13 or more marks
+// a flat block, which has no differences. size is 0 if src is too short.
 func b44Block(src []byte) (v [16]uint16, size int) {
 	if len(src) < 3 {
 		return v, 0
@@ -131,7 +131,7 @@ func b44Block(src []byte) (v [16]uint16, size int) {
 	return v, 14
 }
 
-// fromOrdered makes a half of a number in whose order halves are: negative ones first, from the largest on.
+// fromOrdered returns the half for a number in the order of halfs: negative ones first, from the largest on.
 func fromOrdered(v uint16) uint16 {
 	if v&0x8000 != 0 {
 		return v & 0x7fff
@@ -139,8 +139,8 @@ func fromOrdered(v uint16) uint16 {
 	return ^v
 }
 
-// b44Log makes eight times the logarithm of a half: what comes out of a block is the exponential of it, in a channel that is marked as
-// perceptual. What has no logarithm becomes 0, but 0 minus infinity.
+// b44Log maps a half to eight times its logarithm. Blocks of a perceptual channel store exponentials, which this table
+// reverses. Halfs without a logarithm become 0, and 0 becomes minus infinity.
 var b44Log = sync.OnceValue(func() *[1 << 16]uint16 {
 	var table [1 << 16]uint16
 	table[0], table[0x8000] = 0xfc00, 0xfc00
@@ -150,7 +150,7 @@ var b44Log = sync.OnceValue(func() *[1 << 16]uint16 {
 	return &table
 })
 
-// toHalf rounds what a half can hold to the nearest, and to the even one of two.
+// toHalf rounds a number in the range of a half to nearest, ties to even.
 func toHalf(v float64) uint16 {
 	sign := uint16(0)
 	if v < 0 {

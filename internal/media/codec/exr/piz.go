@@ -7,34 +7,34 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// PIZ packs a block in three steps: the 16-bit words that occur are numbered, the numbers of each channel go through a Haar wavelet,
-// and what comes out is Huffman coded. A float or a uint is two words, each a plane of its own.
+// PIZ packs a block in three steps: it numbers the 16-bit words that occur, transforms the numbers of each channel with a
+// Haar wavelet, and encodes the result with a Huffman code. A float or a uint is two words, each in a separate plane.
 //
 //	0  u16  first and
-//	2  u16  last byte of a bitmap of 65536 bits; none if first > last
-//	4  ...  these bytes: the words that occur, besides 0, which always counts; the least bit of a byte is the first word
-//	   u32  bytes of
+//	2  u16  last byte of a bitmap of 65536 bits; no bytes if first > last
+//	4  ...  these bytes: the words that occur; word 0 always counts; the lowest bit of a byte is the first word
+//	   u32  number of bytes of
 //	   ...  the words, all lines of a channel before the next channel
 
 const (
-	words = 1 << 16 // that there are
+	words = 1 << 16 // number of 16-bit words
 
-	codes   = words + 1 // one more, which repeats the word before it
+	codes   = words + 1 // one more, which repeats the previous word
 	maxCode = 58        // bits
-	fastLen = 12        // bits that one look at a table decodes
+	fastLen = 12        // bits that one table lookup decodes
 )
 
-// pizDecoder is what unpacking PIZ takes; the same for all blocks.
+// pizDecoder is the state for unpacking PIZ; all blocks share it.
 type pizDecoder struct {
 	values []uint16
 	word   [words]uint16 // by number
 
 	lengths [codes]uint8
-	symbols [codes]int32 // with a code, shorter codes last, then by number
+	symbols [codes]int32 // symbols with a code, longest codes first, then by number
 	base    [maxCode + 1]uint64
 	first   [maxCode + 1]int     // the first symbol of each length in symbols
 	count   [maxCode + 1]int     // of symbols
-	fast    [1 << fastLen]uint32 // the symbol, << 6, and the length of its code; 0 for none that short
+	fast    [1 << fastLen]uint32 // symbol << 6 | length of its code; 0 if the code is longer
 }
 
 func (d *decoder) unpackPIZ(dst, src []byte, lines int) error {
@@ -68,7 +68,7 @@ func (d *decoder) unpackPIZ(dst, src []byte, lines int) error {
 		}
 		rest = rest[n*width*lines:]
 	}
-	// From channel by channel to line by line.
+	// Reorder from channel by channel to line by line.
 	rest = p.values
 	at := 0
 	for _, c := range d.channels {
@@ -85,7 +85,7 @@ func (d *decoder) unpackPIZ(dst, src []byte, lines int) error {
 	return nil
 }
 
-// numbers reads which words occur, and returns the highest number of one.
+// numbers reads the words that occur, and returns the highest number of a word.
 func (p *pizDecoder) numbers(src []byte) (rest []byte, most int, err error) {
 	if len(src) < 4 {
 		return nil, 0, input.ErrTruncated
@@ -96,7 +96,7 @@ func (p *pizDecoder) numbers(src []byte) (rest []byte, most int, err error) {
 		return nil, 0, fmt.Errorf("a bitmap up to byte %d: %w", to, input.ErrDamaged)
 	}
 	clear(p.word[:])
-	n := 1 // 0 has the number 0
+	n := 1 // word 0 has the number 0
 	if from <= to {
 		if len(src) < to-from+1 {
 			return nil, 0, input.ErrTruncated
@@ -114,14 +114,14 @@ func (p *pizDecoder) numbers(src []byte) (rest []byte, most int, err error) {
 	return src, n - 1, nil
 }
 
-// bitReader reads from the highest bit down.
+// bitReader reads bits from the highest down.
 type bitReader struct {
 	src  []byte
 	bits uint64 // the highest are next
-	n    int    // how many of bits are read
+	n    int    // number of bits that are read into bits
 }
 
-// fill makes n at least 57, or as many as there are.
+// fill makes n at least 57, or as many as are left.
 func (r *bitReader) fill() {
 	for r.n <= 56 && len(r.src) > 0 {
 		r.bits |= uint64(r.src[0]) << (56 - r.n)
@@ -130,7 +130,7 @@ func (r *bitReader) fill() {
 	}
 }
 
-// take reads up to 57 bits; ok is false if there are not so many.
+// take reads up to 57 bits; ok is false if fewer are left.
 func (r *bitReader) take(n int) (v uint64, ok bool) {
 	if r.n < n {
 		if r.fill(); r.n < n {
@@ -143,13 +143,13 @@ func (r *bitReader) take(n int) (v uint64, ok bool) {
 	return v, true
 }
 
-// decode fills values.
+// decode decodes the words into values.
 //
 //	 0  u32  first symbol with a code
-//	 4  u32  last one, which is a count of 8 bits and repeats the word before it
-//	 8  u32  bytes of the lengths; the file's readers do not need it
+//	 4  u32  last one; it is followed by a count of 8 bits and repeats the previous word
+//	 8  u32  bytes of the lengths; not needed by this decoder
 //	12  u32  bits of the codes
-//	16  u32  nothing
+//	16  u32  unused
 //	20  ...  the lengths of the codes, then the codes, from the next byte on
 func (p *pizDecoder) decode(src []byte) error {
 	if len(src) < 20 {
@@ -163,7 +163,7 @@ func (p *pizDecoder) decode(src []byte) error {
 	if err := p.readLengths(r, int(from), int(to)); err != nil {
 		return err
 	}
-	src = src[len(src)-len(r.src)-r.n/8:] // the bits of a byte that was begun are nothing
+	src = src[len(src)-len(r.src)-r.n/8:] // the remaining bits of the current byte are unused
 	if err := p.makeCodes(); err != nil {
 		return err
 	}
@@ -173,7 +173,8 @@ func (p *pizDecoder) decode(src []byte) error {
 	return p.readCodes(&bitReader{src: src[:(bits+7)/8]}, int(-bits&7), int32(to))
 }
 
-// readLengths reads 6 bits for each symbol; from 59 on they are a run of zeros: 2 to 5 of them, or, with 8 bits more, 6 to 261.
+// readLengths reads 6 bits for each symbol. A value from 59 on is a run of zeros: 2 to 5 of them, or, with 8 bits more, 6 to
+// 261.
 func (p *pizDecoder) readLengths(r *bitReader, from, to int) error {
 	clear(p.lengths[:])
 	for i := from; i <= to; {
@@ -201,7 +202,8 @@ func (p *pizDecoder) readLengths(r *bitReader, from, to int) error {
 	return nil
 }
 
-// makeCodes gives out the codes: the longest begin at 0, each length goes on where the one above it ended, less a bit.
+// makeCodes assigns the codes: the longest begin at 0, and each shorter length continues where the longer one ended, without
+// its last bit.
 func (p *pizDecoder) makeCodes() error {
 	clear(p.count[:])
 	for _, n := range p.lengths {
@@ -214,7 +216,7 @@ func (p *pizDecoder) makeCodes() error {
 		at += p.count[n]
 		next += uint64(p.count[n])
 		if n > 1 && next&1 != 0 || n <= 17 && next > 1<<n {
-			return fmt.Errorf("lengths that make no code: %w", input.ErrDamaged)
+			return fmt.Errorf("invalid lengths of codes: %w", input.ErrDamaged)
 		}
 		next >>= 1
 	}
@@ -236,7 +238,7 @@ func (p *pizDecoder) makeCodes() error {
 	return nil
 }
 
-// symbol reads one. The bits that are over at the end of r are no part of a code.
+// symbol reads a symbol. over is the number of bits at the end of r that are not part of a code.
 func (p *pizDecoder) symbol(r *bitReader, over int) (s int32, ok bool) {
 	if r.n <= maxCode {
 		r.fill()
@@ -252,7 +254,7 @@ func (p *pizDecoder) symbol(r *bitReader, over int) (s int32, ok bool) {
 		return int32(f >> 6), n <= have
 	}
 	for n := fastLen + 1; n <= min(maxCode, have); n++ {
-		if i := r.bits>>(64-n) - p.base[n]; i < uint64(p.count[n]) { // what lies below is a part of a longer one
+		if i := r.bits>>(64-n) - p.base[n]; i < uint64(p.count[n]) { // a smaller value is part of a longer code
 			r.bits <<= n
 			r.n -= n
 			return p.symbols[p.first[n]+int(i)], true
@@ -291,8 +293,9 @@ func (p *pizDecoder) readCodes(r *bitReader, over int, repeat int32) error {
 	return nil
 }
 
-// unwave undoes the wavelet of a plane of w x h words, step words apart; most is the highest number that went into it. Each level, from the
-// coarsest on, makes four of averages and differences; a row or column that is left over, two.
+// unwave reverses the wavelet transform of a plane of w x h words, step words apart; most is the highest number before the
+// transform. From the coarsest level on, each level turns averages and differences into groups of four numbers, or of two in
+// an incomplete row or column.
 func unwave(v []uint16, w, h, step, most int) {
 	pair := pair16
 	if most < 1<<14 {
@@ -330,14 +333,14 @@ func unwave(v []uint16, w, h, step, most int) {
 	}
 }
 
-// pair14 makes two numbers of an average and a difference, with signs.
+// pair14 returns the two numbers of an average and a difference, signed.
 func pair14(average, difference uint16) (a, b uint16) {
 	d := int32(int16(difference))
 	first := int32(int16(average)) + d&1 + d>>1
 	return uint16(first), uint16(first - d)
 }
 
-// pair16 is the same for numbers that need all 16 bits: it goes around at 65536.
+// pair16 is pair14 for numbers of 16 bits, modulo 65536.
 func pair16(average, difference uint16) (a, b uint16) {
 	b = average - difference>>1
 	return difference + b - 1<<15, b

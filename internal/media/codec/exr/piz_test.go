@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// bitWriter writes from the highest bit down.
+// bitWriter writes bits from the highest down.
 type bitWriter struct {
 	out []byte
 	n   int
@@ -60,7 +60,7 @@ func (f file) packPIZ(b []byte) []byte {
 	return append(le(out, len(coded)), coded...)
 }
 
-// renumber numbers the words that occur, and makes the bitmap of them.
+// renumber numbers the words that occur, and returns their bitmap.
 func renumber(v []uint16) (numbers []uint16, bitmap []byte, most int) {
 	var there [8192]byte
 	for _, word := range v {
@@ -90,7 +90,7 @@ func renumber(v []uint16) (numbers []uint16, bitmap []byte, most int) {
 	return numbers, append(halves(uint16(from), uint16(to)), there[from:to+1]...), most
 }
 
-// wave is the reverse of unwave: fours from the finest on.
+// wave is the reverse of unwave: it transforms groups of four from the finest level on.
 func wave(v []uint16, w, h, step, most int) {
 	pair := func(a, b uint16) (average, difference uint16) {
 		if most < 1<<14 {
@@ -125,7 +125,7 @@ func wave(v []uint16, w, h, step, most int) {
 	}
 }
 
-// huffman gives each word that occurs, and the repeat, a code of n bits or of one less.
+// huffman assigns a code of n or n-1 bits to each word that occurs, and to the repeat symbol.
 func huffman(v []uint16) []byte {
 	lengths := map[int]int{}
 	for _, word := range v {
@@ -160,7 +160,7 @@ func huffman(v []uint16) []byte {
 		}
 		table.put(uint64(lengths[s]), 6)
 	}
-	codes, next := map[int]uint64{}, [2]uint64{} // the long ones begin at 0
+	codes, next := map[int]uint64{}, [2]uint64{} // the longer ones begin at 0
 	for s := from; s <= to; s++ {
 		if lengths[s] == n {
 			codes[s] = next[0]
@@ -223,19 +223,19 @@ func (f file) packPXR24(b []byte) []byte {
 	return deflate(planes)
 }
 
-// Pictures that OpenEXR's own library packed hold what was drawn: see want.
+// Images that OpenEXR's own library packed decode to the original pixels, see want.
 func TestWrittenByOpenEXR(t *testing.T) {
 	ramp := func(x, y int) float32 { return input.Half(uint16(0x3c00 + x*8 + y*4)) }
 	for _, tt := range []struct {
 		name    string
 		w, h    int
 		r, g, b func(x, y int) float32
-		off     float64 // of blue
+		off     float64 // error of blue
 	}{
 		{"piz", 37, 39, soft, whole, steps, 0},
 		{"piz16", 600, 32, func(x, y int) float32 { return input.Half(uint16(x*32 + y)) }, nil, nil, 0},
 		{"pxr24", 21, 19, soft, whole, steps, 0},
-		// Steps of 64 and 128 are packed without loss; blue is stored as exponentials of itself.
+		// Steps of 64 and 128 are packed without loss; blue is stored as exponentials.
 		{"b44", 22, 35, steep, whole, ramp, 0.02},
 		{"b44a", 22, 35, flatSteep, whole, ramp, 0.02},
 	} {
@@ -270,7 +270,7 @@ func TestWrittenByOpenEXR(t *testing.T) {
 func soft(x, y int) float32  { return input.Half(uint16(0x3800 + (x*x+3*y)%97*4 + (x*7+y*13)%5)) }
 func steep(x, y int) float32 { return input.Half(uint16(0x3800 + x*64 + y*128)) }
 
-// flatSteep has flat blocks, too.
+// flatSteep returns an image with flat blocks, too.
 func flatSteep(x, y int) float32 {
 	if x < 12 {
 		return 1
@@ -281,7 +281,7 @@ func flatSteep(x, y int) float32 {
 func whole(x, y int) float32 { return float32((x*y + 70000) * 3) }
 func steps(x, y int) float32 { return math.Float32frombits(0x3f000000 + uint32(x*y)%53<<16) }
 
-// Damage of every length and number in a block is found.
+// Damage of every length and number in a block is detected.
 func TestRefusedPIZ(t *testing.T) {
 	f := file{compression: piz, channels: red, data: box{0, 0, 63, 31}, blocks: [][]byte{nil}}
 	for i := range 64 * 32 {
@@ -316,7 +316,7 @@ func TestRefusedPIZ(t *testing.T) {
 		{"more bits than there are", set(21, 0xff, 0xff, 0xff, 0xff), "4294967295 bits of codes"},
 		{"fewer bits", set(21, 1, 0, 0, 0), "damaged"},
 		{"no bits", set(21, 0, 0, 0, 0), "codes of 0 words"},
-		{"too many short codes", set(29, 0x04, 0x10, 0x41, 0x04, 0x10, 0x41), "lengths that make no code"},
+		{"too many short codes", set(29, 0x04, 0x10, 0x41, 0x04, 0x10, 0x41), "invalid lengths of codes"},
 		{"a run out of the symbols", set(29, 0xff, 0xff), "a run of 261 symbols"},
 	} {
 		_, _, err := Decode(tt.data, 64*32)

@@ -9,23 +9,23 @@ import (
 
 const bufferSize = 1 << 15
 
-// bitReader reads bits of a file, the highest of a byte first. After an error all bits are 0.
+// bitReader reads bits of a file, the highest bit of a byte first. After an error all bits are 0.
 type bitReader struct {
 	from io.ReaderAt
 	size int64
 
 	buf  []byte
-	base int64  // where the file has buf[0]
-	pos  int    // byte of buf that is not in acc yet
-	acc  uint64 // bits, from the top; those below n are right or 0
+	base int64  // position of buf[0] in the file
+	pos  int    // first byte of buf that is not yet in acc
+	acc  uint64 // bits, from the top; those after the first n are correct or 0
 	n    uint
 	err  error
 
-	crc   uint16 // of bytes up to crcAt
+	crc   uint16 // of the bytes before crcAt
 	crcAt int
 }
 
-// seek goes to a byte, and begins a CRC there.
+// seek moves to a byte, and starts a CRC there.
 func (r *bitReader) seek(at int64) {
 	if at < r.base || at > r.base+int64(len(r.buf)) {
 		r.buf, r.base = r.buf[:0], at
@@ -35,19 +35,19 @@ func (r *bitReader) seek(at int64) {
 	r.crc, r.crcAt = 0, r.pos
 }
 
-// tell is the byte that the next bit is in.
+// tell returns the byte of the next bit.
 func (r *bitReader) tell() int64 { return r.base + int64(r.done()) }
 
 func (r *bitReader) done() int { return r.pos - int(r.n+7)/8 }
 
-// sum is the CRC up to the next bit, which is the first of a byte.
+// sum returns the CRC up to the next bit, which must be the first of a byte.
 func (r *bitReader) sum() uint16 {
 	end := r.done()
 	r.crc, r.crcAt = crc16(r.crc, r.buf[r.crcAt:end]), end
 	return r.crc
 }
 
-// more reads on in the file.
+// more reads the next part of the file.
 func (r *bitReader) more() {
 	keep := r.done()
 	r.sum()
@@ -69,7 +69,7 @@ func (r *bitReader) more() {
 	}
 }
 
-// fill has at least want bits in acc, at most 57, if the file has as many.
+// fill reads at least want bits into acc, at most 57, if the file has as many.
 func (r *bitReader) fill(want uint) {
 	if r.pos+8 > len(r.buf) && r.base+int64(len(r.buf)) < r.size && r.err == nil {
 		r.more()
@@ -115,7 +115,7 @@ func (r *bitReader) signed(n uint) int64 {
 	return int64(r.read(n)<<(64-n)) >> (64 - n)
 }
 
-// unary counts bits that are 0 up to one that is 1. If there are more than the limit, it is an error.
+// unary counts the 0 bits before a 1 bit. More than limit is an error.
 func (r *bitReader) unary(limit uint64) (count uint64) {
 	for {
 		if r.n == 0 {
@@ -137,10 +137,10 @@ func (r *bitReader) unary(limit uint64) (count uint64) {
 	}
 }
 
-// maxUnary is how many bits of 0 a Rice code may begin with. Nobody writes so many: to write a sample as it is takes less.
+// maxUnary limits the 0 bits at the start of a Rice code. No encoder writes so many: a plain sample is shorter.
 const maxUnary = 1 << 24
 
-// rice reads Rice codes with a parameter: numbers that are 0, -1, 1, -2 and so on.
+// rice reads Rice codes with a parameter: the codes are for 0, -1, 1, -2 and so on.
 func (r *bitReader) rice(dst []int64, k uint) {
 	for i := range dst {
 		if r.n < 57 {
@@ -169,10 +169,10 @@ func (r *bitReader) rice(dst []int64, k uint) {
 	}
 }
 
-// bitWriter writes bits, the highest of a byte first.
+// bitWriter writes bits, the highest bit of a byte first.
 type bitWriter struct {
 	b   []byte
-	acc uint64 // n bits, at the bottom
+	acc uint64 // n bits, the lowest
 	n   uint   // below 32
 }
 
@@ -185,7 +185,7 @@ func (w *bitWriter) write(v uint64, n uint) {
 	}
 }
 
-// unary writes so many bits of 0, and a 1.
+// unary writes n bits of 0, and a 1.
 func (w *bitWriter) unary(n uint64) {
 	for ; n >= 32; n -= 32 {
 		w.write(0, 32)
@@ -193,7 +193,7 @@ func (w *bitWriter) unary(n uint64) {
 	w.write(1, uint(n)+1)
 }
 
-// align writes bits of 0 up to the end of a byte, and moves all to b.
+// align writes 0 bits up to the end of a byte, and moves all bits to b.
 func (w *bitWriter) align() {
 	w.write(0, -w.n&7)
 	for ; w.n > 0; w.n -= 8 {

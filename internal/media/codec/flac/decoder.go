@@ -19,31 +19,31 @@ type Decoder struct {
 	Comments []Comment
 	Loops    []Loop
 	Markers  []Marker
-	Warnings []string // in plain words; damage that [Decoder.Read] meets adds one
+	Warnings []string // in plain words; [Decoder.Read] adds one for each damage
 
 	in     bitReader
 	start  int64 // byte of the first frame
-	says   int64 // samples, in the head; 0 if the writer did not know
-	block  int64 // samples of a frame if these do not vary
+	says   int64 // samples according to the head; 0 if the writer did not know
+	block  int64 // samples of a frame if all frames have the same
 	base   int64 // number of the first sample
 	points []point
 
-	next       int64                // sample to be read
-	at         int64                // byte of the frame to be decoded
-	pcm        [MaxChannels][]int64 // the one that was
-	first, end int64                // the samples in it; those from next to first are not there
+	next       int64                // next sample to read
+	at         int64                // byte of the next frame to decode
+	pcm        [MaxChannels][]int64 // samples of the current frame
+	first, end int64                // its samples; those from next to first are missing
 
 	md5    [md5.Size]byte
 	hash   hash.Hash
-	hashed int64 // samples; below 0 if it is no use
+	hashed int64 // samples in hash; below 0 if hash is not used
 	buf    []byte
 }
 
-// point is a frame.
+// point is the position of a frame.
 type point struct{ sample, at int64 }
 
-// NewDecoder reads all of a file but its samples; of these, the first and the last frame. Errors are [ErrTruncated], [ErrDamaged] and
-// [ErrUnsupported], wrapped, and those of r.
+// NewDecoder reads everything in a file except the samples; of these, it reads only the first and the last frame. Errors
+// wrap [ErrTruncated], [ErrDamaged] or [ErrUnsupported], or are those of r.
 func NewDecoder(r io.ReaderAt, size int64) (*Decoder, error) {
 	d := &Decoder{in: bitReader{from: r, size: size}, hash: md5.New()}
 	at, err := d.skipTags()
@@ -75,7 +75,7 @@ func NewDecoder(r io.ReaderAt, size int64) (*Decoder, error) {
 	return d, nil
 }
 
-// skipTags skips ID3v2, which does not belong there, and is.
+// skipTags skips ID3v2 tags, which some programs write although FLAC does not allow them.
 func (d *Decoder) skipTags() (at int64, err error) {
 	for {
 		if at+10 > d.in.size {
@@ -87,13 +87,13 @@ func (d *Decoder) skipTags() (at int64, err error) {
 		}
 		size := int64(b[6]&0x7f)<<21 | int64(b[7]&0x7f)<<14 | int64(b[8]&0x7f)<<7 | int64(b[9]&0x7f)
 		if b[5]&0x10 != 0 {
-			size += 10 // once more at its end
+			size += 10 // the header is repeated at the end
 		}
 		at += 10 + size
 	}
 }
 
-// warn takes down what is odd. A file that is full of it is not worth a list.
+// warn records a warning. After a maximum of warnings it only counts.
 func (d *Decoder) warn(format string, args ...any) {
 	switch n := len(d.Warnings); {
 	case n < maxWarnings:
@@ -103,7 +103,7 @@ func (d *Decoder) warn(format string, args ...any) {
 	}
 }
 
-// bytes reads n bytes from there.
+// bytes reads n bytes at a position.
 func (d *Decoder) bytes(at int64, n int) ([]byte, error) {
 	if at+int64(n) > d.in.size {
 		return nil, fmt.Errorf("%d bytes at byte %d: %w", n, at, ErrTruncated)
@@ -119,10 +119,10 @@ func (d *Decoder) bytes(at int64, n int) ([]byte, error) {
 	}
 }
 
-// damage tells what is wrong with the data from what is wrong with reading it.
+// damage reports whether an error is in the data, and not in reading it.
 func damage(err error) bool { return errors.Is(err, ErrDamaged) || errors.Is(err, ErrTruncated) }
 
-// count finds out how many samples there are.
+// count determines the number of samples.
 func (d *Decoder) count() error {
 	if d.start == d.in.size {
 		if d.says > 0 {
@@ -141,7 +141,7 @@ func (d *Decoder) count() error {
 	if err != nil {
 		return err
 	}
-	// A file of few bytes can have many samples if these are all the same, but no more than this.
+	// If all samples are the same, few bytes can have many samples, but at most this number.
 	most := (d.in.size - d.start) / 10 * maxBlock
 	switch {
 	case end == 0:
@@ -158,7 +158,8 @@ func (d *Decoder) count() error {
 	return nil
 }
 
-// firstFrame learns from it what numbers of others mean. Files that were cut out of others do not begin with 0.
+// firstFrame derives the meaning of frame numbers from the first frame. A file that was cut out of another one does not
+// begin with 0.
 func (d *Decoder) firstFrame(h head) {
 	if !h.varies && (h.number == 0 || d.block < int64(h.block)) {
 		d.block = int64(h.block)
@@ -168,7 +169,7 @@ func (d *Decoder) firstFrame(h head) {
 	}
 }
 
-// sample is where a frame begins.
+// sample returns the first sample of a frame.
 func (d *Decoder) sample(h head) int64 {
 	if h.varies {
 		return h.number - d.base
@@ -176,7 +177,7 @@ func (d *Decoder) sample(h head) int64 {
 	return h.number*d.block - d.base
 }
 
-// last finds the last whole frame, and says where it begins and ends, or 0, 0.
+// last returns the first sample and the end of the last complete frame, or 0, 0.
 func (d *Decoder) last() (first, end int64, err error) {
 	const piece = 1 << 16
 	for to := d.in.size; to > d.start; to -= piece {
@@ -201,7 +202,8 @@ func (d *Decoder) last() (first, end int64, err error) {
 	return 0, 0, nil
 }
 
-// find decodes the first frame from a byte on, before another, that begins with a sample or later, and says where it is, or -1.
+// find decodes the first frame between the bytes from and before whose first sample is at least sample. It returns the
+// frame's position, or -1.
 func (d *Decoder) find(from, before, sample int64) (h head, at int64, err error) {
 	const piece = 1 << 12
 	for ; from < before; from += piece {
@@ -234,7 +236,7 @@ func (d *Decoder) find(from, before, sample int64) (h head, at int64, err error)
 	return h, -1, nil
 }
 
-// SeekSample goes to a sample: the next that [Decoder.Read] gives.
+// SeekSample moves to a sample. The next [Decoder.Read] starts there.
 func (d *Decoder) SeekSample(sample int64) error {
 	if sample < 0 || sample > d.Samples {
 		return fmt.Errorf("no sample %d: there are %d", sample, d.Samples)
@@ -244,7 +246,7 @@ func (d *Decoder) SeekSample(sample int64) error {
 		return nil
 	}
 	d.at, d.first, d.end = d.start, 0, 0
-	// Somewhere from low to before high begins the last frame that is not behind the sample.
+	// The last frame that begins at or before the sample starts at low.at or between low.at and high.at.
 	low, high := point{0, d.start}, point{d.Samples, d.in.size}
 	if err := d.look(sample, &low, &high); err != nil {
 		return err
@@ -267,7 +269,7 @@ func (d *Decoder) SeekSample(sample int64) error {
 	return nil
 }
 
-// look finds places around a sample in the table, as far as this is right.
+// look finds the nearest points around a sample in the seek table, and checks them.
 func (d *Decoder) look(sample int64, low, high *point) error {
 	next := sort.Search(len(d.points), func(i int) bool { return d.points[i].sample > sample })
 	for _, p := range d.points[max(next-1, 0):min(next+1, len(d.points))] {
@@ -285,8 +287,8 @@ func (d *Decoder) look(sample int64, low, high *point) error {
 	return nil
 }
 
-// Read gives as many samples of each channel as there are left and have room, interleaved. They are integers of [Format].Bits bits. It is
-// io.EOF if there are none left. Another error comes with the samples before it.
+// Read reads samples into dst, interleaved, and returns their number for each channel. They are integers of [Format].Bits
+// bits. At the end it returns io.EOF. Other errors come with the samples before the error.
 func (d *Decoder) Read(dst []int32) (samples int, err error) {
 	if d.next == d.Samples {
 		return 0, io.EOF
@@ -333,7 +335,7 @@ func (d *Decoder) interleave(dst []int32, skip, n int) {
 	}
 }
 
-// load decodes the next frame, if need be by looking for one.
+// load decodes the next frame. If it is damaged, it searches for the next valid one.
 func (d *Decoder) load() error {
 	was, begin := d.end, d.at
 	d.first = d.end
@@ -368,7 +370,7 @@ func (d *Decoder) load() error {
 	return nil
 }
 
-// sum adds the frame to the MD5, if all before it is in there.
+// sum adds the frame to the MD5 if all frames before it were added.
 func (d *Decoder) sum() {
 	if d.hashed != d.first || d.hashed == d.end {
 		return
@@ -392,7 +394,7 @@ func (d *Decoder) sum() {
 	}
 	d.hash.Write(d.buf)
 	if d.hashed = d.end; d.hashed == d.Samples && !bytes16(d.hash.Sum(nil), d.md5) {
-		d.warn("the MD5 of the samples is %x, and %x is written: they are not those that were meant", d.hash.Sum(nil), d.md5)
+		d.warn("the MD5 of the samples is %x, but the file has %x: the samples are damaged", d.hash.Sum(nil), d.md5)
 	}
 }
 

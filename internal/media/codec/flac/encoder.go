@@ -17,10 +17,10 @@ const (
 	seekPoint   = 18 // bytes
 )
 
-// Options are what is written besides samples.
+// Options are the parts of a file besides samples.
 type Options struct {
 	Comments []Comment
-	Points   int // of the table with which players find samples, spread evenly; only if the number of samples is known
+	Points   int // size of the seek table, evenly spaced; only if the number of samples is known
 }
 
 // Encoder writes a file.
@@ -28,19 +28,19 @@ type Encoder struct {
 	format  Format
 	to      io.WriteSeeker
 	start   int64 // in to
-	promise int64 // samples; below 0 if nobody knows
+	promise int64 // samples; below 0 if unknown
 	head    []byte
-	points  int // places in the table
+	points  int // entries of the seek table
 	tableAt int // in head
 
 	samples, bytes  int64 // of frames
-	smallest, large int   // frame, in bytes
-	point           int   // that is next
+	smallest, large int   // size of the smallest and largest frame in bytes
+	point           int   // next entry
 	table           []byte
 	hash            hash.Hash
 
 	pending [MaxChannels][]int32
-	subs    [4]subframe // of stereo left, right, middle, difference; of others only the first is used
+	subs    [4]subframe // left, right, middle and difference of stereo; otherwise only the first is used
 	spare   []uint32
 	rice    parameters
 	floats  []float64
@@ -49,8 +49,8 @@ type Encoder struct {
 	raw     []byte
 }
 
-// NewEncoder writes the head of a file of so many samples of each channel, or, if below 0, as many as will come. The sum of samples and the
-// like are only known at the end, when the head is put right.
+// NewEncoder writes the head of a file with the given number of samples in each channel; below 0, the number is unknown.
+// Close fills in the sum of the samples and other fields that are only known at the end.
 func NewEncoder(to io.WriteSeeker, f Format, o Options, samples int64) (*Encoder, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func NewEncoder(to io.WriteSeeker, f Format, o Options, samples int64) (*Encoder
 	return e, err
 }
 
-// header makes all that comes before frames, with room for what is not known yet.
+// header builds everything before the frames, with space for unknown values.
 func (e *Encoder) header(o Options) error {
 	block := func(kind byte, body []byte) error {
 		if len(body) >= 1<<24 {
@@ -126,11 +126,11 @@ func (e *Encoder) header(o Options) error {
 	return nil
 }
 
-// Write takes samples, interleaved, those of all channels at once. They have the bits that the format says, and no more.
+// Write encodes samples, interleaved, always complete for all channels. They must fit the number of bits of the format.
 func (e *Encoder) Write(src []int32) error {
 	channels, unused := e.format.Channels, 32-e.format.Bits
 	if len(src)%channels != 0 {
-		return fmt.Errorf("%d samples are none of %d channels", len(src), channels)
+		return fmt.Errorf("%d samples cannot be divided among %d channels", len(src), channels)
 	}
 	now := e.samples + int64(len(e.pending[0])+len(src)/channels)
 	if now > MaxSamples || e.promise >= 0 && now > e.promise {
@@ -187,7 +187,7 @@ func (e *Encoder) sum(src []int32) {
 	e.raw = b
 }
 
-// frame writes what is pending.
+// frame writes the pending samples.
 func (e *Encoder) frame() error {
 	block := len(e.pending[0])
 	w := &e.out
@@ -221,7 +221,7 @@ func (e *Encoder) frame() error {
 	return nil
 }
 
-// stereo writes two channels in the way that takes the fewest bits.
+// stereo writes two channels with the stereo mode that takes the fewest bits.
 func (e *Encoder) stereo() {
 	f, w := e.format, &e.out
 	left, right := e.pending[0], e.pending[1]
@@ -232,7 +232,7 @@ func (e *Encoder) stereo() {
 	l.plan(e, f.Bits)
 	r.plan(e, f.Bits)
 	m.x, s.x = append(m.x[:0], left...), append(s.x[:0], right...)
-	over := false // of 32 bits
+	over := false // a difference exceeds 32 bits
 	for i, v := range left {
 		m.x[i] = int32((int64(v) + int64(right[i])) >> 1)
 		difference := int64(v) - int64(right[i])
@@ -258,9 +258,9 @@ func (e *Encoder) stereo() {
 	second.write(w)
 }
 
-// enter enters the frame into the table, if one of the samples that are to be found with it is in there.
+// enter adds the frame to the seek table if it has the sample of the next entry.
 func (e *Encoder) enter(block int) {
-	// Of those that are in the same frame only one is entered.
+	// If a frame has the samples of several entries, only one is added.
 	entered := false
 	for ; e.point < e.points && e.promise/int64(e.points)*int64(e.point) < e.samples+int64(block); e.point++ {
 		if !entered {
@@ -272,7 +272,7 @@ func (e *Encoder) enter(block int) {
 	}
 }
 
-// Close writes the last frame, and puts the head right. It does not close what is written to.
+// Close writes the last frame, and completes the head. It does not close the underlying writer.
 func (e *Encoder) Close() error {
 	if len(e.pending[0]) > 0 {
 		if err := e.frame(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// raw are samples as ffmpeg takes and gives them: the highest of 32 bits.
+// raw returns samples in the form of ffmpeg: in the highest of 32 bits.
 func raw(src []int32, bits int) (b []byte) {
 	for _, v := range src {
 		b = binary.LittleEndian.AppendUint32(b, uint32(v)<<(32-bits))
@@ -19,11 +19,12 @@ func raw(src []int32, bits int) (b []byte) {
 	return b
 }
 
-// TestFFmpeg reads what ffmpeg writes, and has ffmpeg read what this writes. All of it has an MD5, which is checked too.
+// TestFFmpeg decodes the output of ffmpeg, and has ffmpeg decode the output of this package. All files have an MD5, which is
+// checked, too.
 func TestFFmpeg(t *testing.T) {
 	tool, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		t.Skip("ffmpeg is not installed, so nobody judges what is read")
+		t.Skip("ffmpeg is not installed: no other decoder to compare with")
 	}
 	dir := t.TempDir()
 	from, ours := filepath.Join(dir, "src.raw"), filepath.Join(dir, "ours.flac")
@@ -58,7 +59,7 @@ func TestFFmpeg(t *testing.T) {
 	}
 }
 
-// TestCorpus reads real files, and writes them once more.
+// TestCorpus decodes real files, and encodes them again.
 func TestCorpus(t *testing.T) {
 	corpus := os.Getenv("KILN_CORPUS")
 	if corpus == "" {

@@ -1,18 +1,22 @@
-// Package flac reads and writes FLAC, the Free Lossless Audio Codec, as a stream: an hour of it is never whole in memory.
+// Package flac reads and writes FLAC, the Free Lossless Audio Codec, as a stream: memory use does not grow with the length
+// of the sound.
 //
-// It follows RFC 9639. All numbers are big-endian, but for those in comments:
+// It follows RFC 9639. All numbers are big-endian, except in comments:
 //
-//	"fLaC", perhaps after ID3v2 tags
-//	blocks of metadata: a bit if it is the last, 7 bits kind, u24 bytes; the first is STREAMINFO
+//	"fLaC", sometimes after ID3v2 tags
+//	blocks of metadata: a bit that is set in the last block, 7 bits kind, u24 bytes; the first is STREAMINFO
 //	frames: a head with CRC-8, then bits: a subframe for each channel; then CRC-16
 //
-// A subframe is a predictor of order 0 to 32, the first samples, as many as the order, and for all others what the predictor gets wrong,
-// in Rice codes. Two channels may be written as one of them and the difference, or their mean and the difference.
+// A subframe is a predictor of order 0 to 32, the first samples, as many as the order, and the errors of the predictor for
+// all other samples, in Rice codes. Two channels may be stored as one of them and the difference, or as their mean and the
+// difference.
 //
-// Elsewhere in Kiln a frame is a sample of each channel; here that is a sample, and a frame is what the RFC calls so.
+// Elsewhere in Kiln a frame is one sample of each channel. In this package that is a sample, and a frame is a frame of the
+// RFC.
 //
-// What is damaged is read with a warning: for samples of frames that are damaged or not there comes silence, so that all others are in
-// their places. Of a file that is cut off, whole frames are there. Memory is taken for what is in a file, not for what it claims.
+// Damaged files are read with a warning: samples of damaged or missing frames become silence, so that all others remain in
+// place. Of a file that is cut off, the complete frames are read. Memory is allocated for the actual content of a file, not
+// for the sizes that it claims.
 package flac
 
 import (
@@ -20,7 +24,7 @@ import (
 	"fmt"
 )
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".flac"
 
 var (
@@ -32,16 +36,16 @@ var (
 
 const (
 	MaxChannels = 8
-	MaxRate     = 1<<20 - 1 // samples a second
+	MaxRate     = 1<<20 - 1 // samples per second
 	MaxSamples  = 1<<36 - 1 // of each channel
-	MinBits     = 4         // of a sample
+	MinBits     = 4         // per sample
 	MaxBits     = 32
 
 	magic    = "fLaC"
-	maxBlock = 65535 // samples of a frame
+	maxBlock = 65535 // samples per frame
 	maxOrder = 32
-	infoSize = 34 // bytes of STREAMINFO
-	headSize = 16 // bytes of the longest head of a frame
+	infoSize = 34 // size of STREAMINFO in bytes
+	headSize = 16 // size of the longest frame head in bytes
 )
 
 // Kinds of metadata blocks.
@@ -53,56 +57,56 @@ const (
 	kindInvalid  = 127
 )
 
-// Kinds of stereo, as the head of a frame has them; below are the channels, one by one.
+// Kinds of stereo in the head of a frame; lower numbers mean independent channels.
 const (
 	leftSide  = 8
 	sideRight = 9
 	midSide   = 10
 )
 
-// Format is what samples are like.
+// Format is the format of the samples.
 type Format struct {
-	Rate     int // samples a second
+	Rate     int // samples per second
 	Channels int
-	Bits     int    // of a sample
-	Mask     uint32 // a bit for each speaker, as WAVEFORMATEXTENSIBLE has them; 0 if nothing is said of speakers
+	Bits     int    // per sample
+	Mask     uint32 // one bit per speaker, as in WAVEFORMATEXTENSIBLE; 0 if unspecified
 }
 
-// check refuses what a file cannot be.
+// check returns an error for formats that FLAC does not support.
 func (f Format) check() error {
 	switch {
 	case f.Channels < 1 || f.Channels > MaxChannels:
-		return fmt.Errorf("%d channels, and 1 to %d can be: %w", f.Channels, MaxChannels, ErrUnsupported)
+		return fmt.Errorf("%d channels; the limits are 1 and %d: %w", f.Channels, MaxChannels, ErrUnsupported)
 	case f.Rate < 1 || f.Rate > MaxRate:
-		return fmt.Errorf("%d samples a second, and 1 to %d can be: %w", f.Rate, MaxRate, ErrUnsupported)
+		return fmt.Errorf("%d samples a second; the limits are 1 and %d: %w", f.Rate, MaxRate, ErrUnsupported)
 	case f.Bits < MinBits || f.Bits > MaxBits:
-		return fmt.Errorf("%d bits a sample, and %d to %d can be: %w", f.Bits, MinBits, MaxBits, ErrUnsupported)
+		return fmt.Errorf("%d bits a sample; the limits are %d and %d: %w", f.Bits, MinBits, MaxBits, ErrUnsupported)
 	}
 	return nil
 }
 
-// masks are the speakers of so many channels if a file does not say otherwise.
+// masks are the default speakers by number of channels.
 var masks = [MaxChannels + 1]uint32{0, 0x4, 0x3, 0x7, 0x33, 0x607, 0x60f, 0x70f, 0x63f}
 
-// Comment is about the sound: TITLE is its title, for example.
+// Comment is a text about the sound, such as TITLE, its title.
 type Comment struct{ Name, Value string }
 
-// Loop is the samples from Begin to before End.
+// Loop has the samples from Begin up to End, without End.
 type Loop struct{ Begin, End int64 }
 
-// Marker is a sample that has a name.
+// Marker is a named sample.
 type Marker struct {
 	Name   string
 	Sample int64
 }
 
-// rates and sizes are those that the head of a frame has a number for.
+// rates and sizes are the values with a code in the head of a frame.
 var (
 	rates = [12]int{0, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000}
-	sizes = [8]int{0, 8, 12, 0, 16, 20, 24, 32} // bits of a sample
+	sizes = [8]int{0, 8, 12, 0, 16, 20, 24, 32} // bits per sample
 )
 
-// blockCode is the size of a block that has a number, or 0.
+// blockCode returns the size of a block for a code, or 0 for other codes.
 func blockCode(code int) int {
 	switch {
 	case code == 1:
@@ -126,7 +130,7 @@ var crc8Table = func() (t [256]uint8) {
 	return t
 }()
 
-// crc16Table has in each row what one more byte of zeros makes of the row before.
+// crc16Table has in row n the CRC of each byte followed by n zero bytes.
 var crc16Table = func() (t [4][256]uint16) {
 	for i := range 256 {
 		c := uint16(i) << 8

@@ -44,7 +44,7 @@ func encode(t testing.TB, f Format, o Options, src []int32) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In pieces of odd lengths, and one of more than a frame.
+	// In pieces of odd lengths, one of them longer than a frame.
 	for k, rest := 1, src; len(rest) > 0; k = k*3 + 1 {
 		n := min(k*f.Channels, len(rest))
 		if err := e.Write(rest[:n]); err != nil {
@@ -87,7 +87,7 @@ func all(t testing.TB, d *Decoder, piece int) (out []int32) {
 	}
 }
 
-// tones come and go, with a little noise.
+// tones rise and fade, with a little noise.
 func tones(samples int, f Format) []int32 {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]int32, samples*f.Channels)
@@ -103,7 +103,7 @@ func tones(samples int, f Format) []int32 {
 	return out
 }
 
-// signals are what a sample may be.
+// signals are the kinds of samples.
 var signals = map[string]func(r *rand.Rand, full int64, i, c int) int64{
 	"silence": func(*rand.Rand, int64, int, int) int64 { return 0 },
 	"DC":      func(_ *rand.Rand, full int64, _, c int) int64 { return full - int64(c) },
@@ -139,7 +139,7 @@ var signals = map[string]func(r *rand.Rand, full int64, i, c int) int64{
 	},
 }
 
-// TestRoundTrip has all sorts of sounds of all sorts of formats come back to the last bit.
+// TestRoundTrip checks that sounds of all kinds and formats are restored bit by bit.
 func TestRoundTrip(t *testing.T) {
 	formats := []Format{{44100, 1, 16, 0x4}, {44100, 2, 16, 3}, {192000, 2, 24, 0x3}, {48000, 8, 24, 0x63f}, {1, 3, 4, 0x7},
 		{22050, 2, 8, 0x3}, {1048575, 2, 12, 0x3}, {8000, 2, 20, 0x30}, {96000, 2, 32, 0x3}, {65535, 1, 32, 0x4}, {655350, 5, 17, 0x607}}
@@ -181,7 +181,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestSeek goes to samples of a file, with a table of places and without, and reads no more than it needs.
+// TestSeek seeks to samples of a file, with a seek table and without, and checks that it reads no more than needed.
 func TestSeek(t *testing.T) {
 	f := Format{44100, 2, 16, 3}
 	src := tones(150000, f)
@@ -234,7 +234,7 @@ func (c *counter) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// frames are the bytes where frames begin.
+// frames returns the positions of the frames.
 func frames(t testing.TB, data []byte) (at []int64) {
 	d := must(t, data)
 	for next := d.start; next < int64(len(data)); next = d.in.tell() {
@@ -246,7 +246,7 @@ func frames(t testing.TB, data []byte) (at []int64) {
 	return at
 }
 
-// TestDamage has silence for what is damaged, and only for that.
+// TestDamage checks that damaged parts, and only these, become silence.
 func TestDamage(t *testing.T) {
 	f := Format{44100, 2, 16, 3}
 	src := tones(6*encodeBlock+100, f)
@@ -314,7 +314,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// block is one of metadata.
+// block returns a block of metadata.
 func block(kind byte, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(kind)<<24|uint32(len(body))), body...)
 }
@@ -391,7 +391,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.text)
 		}
 	}
-	// A frame that is right, and says that it is the millionth: so many cannot be in so few bytes.
+	// A valid frame with the number 2^30: the file is too short for so many samples.
 	far := appendHead(nil, Format{44100, 2, 16, 0}, 1<<30, 10, 1)
 	far = append(far, 0, 0, 0, 0, 0, 0)
 	far = binary.BigEndian.AppendUint16(far, crc16(0, far))
@@ -448,7 +448,7 @@ func TestEncoderRefuses(t *testing.T) {
 	}
 }
 
-// TestVaries reads frames of different sizes, with the kinds of subframes that the encoder does not write.
+// TestVaries reads frames of different sizes, with kinds of subframes that the encoder does not write.
 func TestVaries(t *testing.T) {
 	f := Format{44100, 1, 16, 4}
 	src := tones(6000, f)
@@ -465,7 +465,7 @@ func TestVaries(t *testing.T) {
 		w.b[len(w.b)-1] = crc8(w.b[:len(w.b)-1])
 		w.write(fixed, 7)
 		w.write(0, 1)
-		// Codes of 4 or 5 bits, and parts as they are.
+		// Parameters of 4 or 5 bits, and parts with plain samples.
 		wide := uint(i & 1)
 		w.write(uint64(wide), 2)
 		w.write(2, 4)
@@ -501,7 +501,7 @@ func TestVaries(t *testing.T) {
 	}
 }
 
-// A long order of a predictor, with a table of its own, as no encoder of this package writes it.
+// A predictor of a high order with its own weights, which this package's encoder does not write.
 func TestLongOrder(t *testing.T) {
 	f := Format{44100, 1, 24, 4}
 	src := tones(500, f)
@@ -542,8 +542,7 @@ func TestLongOrder(t *testing.T) {
 	}
 }
 
-// TestSameOnEveryMachine compares what is written with what was written once, to the last bit. A change of the encoder changes these
-// digests; another processor must not.
+// TestSameOnEveryMachine compares digests of the output. A change of the encoder changes them; another processor must not.
 func TestSameOnEveryMachine(t *testing.T) {
 	for _, c := range []struct {
 		f    Format
@@ -564,7 +563,7 @@ func TestSameOnEveryMachine(t *testing.T) {
 	}
 }
 
-// waves are noise that resonates, louder and softer: integers, so that they are the same on every machine.
+// waves are resonating noise of varying loudness, computed with integers so that they are the same on every machine.
 func waves(samples int, f Format) []int32 {
 	r := rand.New(rand.NewPCG(7, 8))
 	out := make([]int32, samples*f.Channels)
@@ -578,7 +577,7 @@ func waves(samples int, f Format) []int32 {
 	return out
 }
 
-// small has all that the encoder writes.
+// small returns a file that uses every feature of the encoder.
 func small(t testing.TB) []byte {
 	f := Format{8000, 2, 8, 0}
 	src := waves(300, f)
@@ -586,7 +585,7 @@ func small(t testing.TB) []byte {
 	return encode(t, f, Options{Points: 1, Comments: []Comment{{"LOOPSTART", "5"}}}, src)
 }
 
-// A file cut off anywhere, or with any byte changed, is read or refused, and no worse.
+// A file that is cut off anywhere, or has any byte changed, is read or gives an error.
 func TestHostile(t *testing.T) {
 	good := small(t)
 	want := all(t, must(t, good), 100)

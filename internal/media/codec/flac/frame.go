@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// head is the start of a frame.
+// head is the header of a frame.
 type head struct {
-	number int64 // of the frame, or of its first sample if their sizes vary
+	number int64 // number of the frame, or of its first sample if frame sizes vary
 	varies bool
 	block  int // samples
 	stereo int
 	size   int // bytes
 }
 
-// parseHead reads the start of a frame of this file. It knows it by 15 bits, the format, and the CRC.
+// parseHead reads the head of a frame of this file. It recognises a frame by its first 15 bits, the format, and the CRC.
 //
-//	0  15 bits of 0x7ffc, a bit if sizes vary
-//	2  4 bits size, 4 bits rate, 4 bits channels or stereo, 3 bits bits of a sample, a bit of 0
-//	4  1 to 7 bytes number, as UTF-8 would have it; up to 2 bytes size; up to 2 bytes rate; u8 CRC
+//	0  15 bits of 0x7ffc, a bit that is set if sizes vary
+//	2  4 bits size, 4 bits rate, 4 bits channels or stereo, 3 bits for bits per sample, a bit of 0
+//	4  1 to 7 bytes number, encoded like UTF-8; up to 2 bytes size; up to 2 bytes rate; u8 CRC
 func (d *Decoder) parseHead(b []byte) (h head, ok bool) {
 	if len(b) < 6 || b[0] != 0xff || b[1]&0xfe != 0xf8 || b[3]&1 != 0 {
 		return h, false
@@ -71,7 +71,7 @@ func (d *Decoder) parseHead(b []byte) (h head, ok bool) {
 	return h, says == d.Rate && h.block > 0 && h.block <= maxBlock && h.size <= len(b) && crc8(b[:h.size]) == 0
 }
 
-// parseNumber reads a number of up to 36 bits, and says how many bytes it has; 0 if it is none.
+// parseNumber reads a number of up to 36 bits, and returns its size in bytes, or 0 if it is invalid.
 func parseNumber(b []byte) (v int64, n int) {
 	ones := 0
 	for b[0]<<ones&0x80 != 0 {
@@ -93,7 +93,7 @@ func parseNumber(b []byte) (v int64, n int) {
 	return v, ones
 }
 
-// frame decodes the one at a byte.
+// frame decodes the frame at a position.
 func (d *Decoder) frame(at int64) (h head, err error) {
 	var b [headSize]byte
 	n := int(min(headSize, max(d.in.size-at, 0)))
@@ -122,7 +122,7 @@ func (d *Decoder) frame(at int64) (h head, err error) {
 		d.pcm[c] = d.pcm[c][:h.block]
 		bits := d.Bits
 		if h.stereo >= leftSide && c == 1 != (h.stereo == sideRight) {
-			bits++ // the difference
+			bits++ // the difference has one bit more
 		}
 		if err := d.subframe(d.pcm[c], bits); err != nil {
 			return h, fmt.Errorf("channel %d: %w", c, err)
@@ -135,7 +135,7 @@ func (d *Decoder) frame(at int64) (h head, err error) {
 	if got := uint16(d.in.read(16)); d.in.err != nil {
 		return h, d.in.err
 	} else if got != want {
-		return h, fmt.Errorf("CRC %04x, and %04x is written: %w", want, got, ErrDamaged)
+		return h, fmt.Errorf("CRC is %04x, but the file has %04x: %w", want, got, ErrDamaged)
 	}
 	d.decorrelate(h)
 	for c := range d.Channels {
@@ -174,7 +174,8 @@ func (d *Decoder) decorrelate(h head) {
 	}
 }
 
-// subframe decodes a channel: a bit of 0, 6 bits kind, a bit if samples end with bits of 0; if so, how many less 1, in unary.
+// subframe decodes a channel: a bit of 0, 6 bits kind, a bit that is set if the lowest bits of all samples are 0; if so,
+// their number less 1, in unary.
 func (d *Decoder) subframe(x []int64, bits int) error {
 	in := &d.in
 	v := in.read(8)
@@ -225,7 +226,7 @@ func (d *Decoder) warmUp(x []int64, bits int) {
 	}
 }
 
-// restoreFixed makes samples of what differences of an order are.
+// restoreFixed restores samples from differences of an order.
 func restoreFixed(x []int64, order int) {
 	switch order {
 	case 1:
@@ -247,8 +248,8 @@ func restoreFixed(x []int64, order int) {
 	}
 }
 
-// linear decodes a subframe with weights of its own: 4 bits how many bits they have less 1, 5 bits by how many their sum is shifted, then
-// the weights.
+// linear decodes a subframe with its own weights: 4 bits for the bits of a weight less 1, 5 bits for the shift of the sum,
+// then the weights.
 func (d *Decoder) linear(x []int64, order, bits int) error {
 	in := &d.in
 	d.warmUp(x[:order], bits)
@@ -257,7 +258,7 @@ func (d *Decoder) linear(x []int64, order, bits int) error {
 		return fmt.Errorf("weights of %d bits, shifted by %d: %w", precision, shift, ErrDamaged)
 	}
 	var room [maxOrder]int64
-	weights := room[:order] // of the oldest sample first
+	weights := room[:order] // weight of the oldest sample first
 	for i := range weights {
 		weights[order-1-i] = in.signed(precision)
 	}
@@ -276,7 +277,7 @@ func (d *Decoder) linear(x []int64, order, bits int) error {
 	return nil
 }
 
-// residual reads what a predictor got wrong, in 2^n parts, each with a parameter: 2 bits size of parameters, 4 bits n.
+// residual reads the errors of a predictor in 2^n parts, each with a parameter: 2 bits size of the parameters, 4 bits n.
 func (d *Decoder) residual(x []int64, order int) error {
 	in := &d.in
 	method, parts := in.read(2), uint(in.read(4))
@@ -299,7 +300,7 @@ func (d *Decoder) residual(x []int64, order int) error {
 	return in.err
 }
 
-// appendHead is the opposite of parseHead.
+// appendHead is the reverse of parseHead.
 func appendHead(b []byte, f Format, number int64, block, stereo int) []byte {
 	size, rate, bits := 7, 0, 0
 	for code := 1; code < 16; code++ {
@@ -349,7 +350,7 @@ func appendHead(b []byte, f Format, number int64, block, stereo int) []byte {
 	return append(b, crc8(b[start:]))
 }
 
-// appendNumber is the opposite of parseNumber.
+// appendNumber is the reverse of parseNumber.
 func appendNumber(b []byte, v int64) []byte {
 	if v < 0x80 {
 		return append(b, byte(v))

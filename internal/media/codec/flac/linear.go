@@ -4,10 +4,10 @@ import (
 	"math"
 )
 
-// The functions here give the same bits on every machine: they add, multiply and divide, which IEEE 754 defines to the last bit, and every
-// product is rounded before it is added to something.
+// The functions in this file give the same bits on every machine: they add, multiply and divide, which IEEE 754 defines
+// exactly, and each product is rounded before it is added.
 
-const encodeOrder = 8 // at most, of predictors that are written
+const encodeOrder = 8 // the highest order that the encoder writes
 
 // cosPi is cos(pi x) for 0 <= x <= 1.
 func cosPi(x float64) float64 {
@@ -24,7 +24,7 @@ func cosPi(x float64) float64 {
 	return sum
 }
 
-// tukey is a window of n samples: a quarter rises as a cosine does, a half is 1, a quarter falls.
+// tukey returns a window of n samples: a quarter rises like a cosine, a half is 1, a quarter falls.
 func tukey(n int) []float64 {
 	w := make([]float64, n)
 	slope := max(n/4-1, 1)
@@ -37,9 +37,9 @@ func tukey(n int) []float64 {
 	return w
 }
 
-// correlate multiplies samples with themselves, so many samples later.
+// correlate returns the autocorrelation of the samples at lags 0 to encodeOrder.
 func correlate(x []float64) (sums [encodeOrder + 1]float64) {
-	// The first samples have none so long before them. For all others, three sums at a time are held in registers.
+	// The first samples have no samples at some lags. For the others, three sums at a time are held in registers.
 	for lag := range encodeOrder + 1 {
 		for i := lag; i < min(encodeOrder, len(x)); i++ {
 			sums[lag] += float64(x[i] * x[i-lag])
@@ -67,7 +67,8 @@ func correlate(x []float64) (sums [encodeOrder + 1]float64) {
 	return sums
 }
 
-// solve gives the weights of each order, of the sample just before first, and the error that they leave (Levinson and Durbin).
+// solve returns the weights for each order, the weight of the previous sample first, and their remaining errors (Levinson
+// and Durbin).
 func solve(sums [encodeOrder + 1]float64, most int) (weights [encodeOrder][encodeOrder]float64, left [encodeOrder]float64, orders int) {
 	var w [encodeOrder]float64
 	e := sums[0]
@@ -98,7 +99,7 @@ func solve(sums [encodeOrder + 1]float64, most int) (weights [encodeOrder][encod
 	return weights, left, most
 }
 
-// log2 is the binary logarithm, to a thousandth or so.
+// log2 returns the binary logarithm with an error of about a thousandth.
 func log2(x float64) float64 {
 	m, e := math.Frexp(x)
 	z := (m - math.Sqrt2/2) / (m + math.Sqrt2/2)
@@ -107,7 +108,8 @@ func log2(x float64) float64 {
 	return float64(float64(z*sum)*(2/math.Ln2)) + float64(e) - 0.5
 }
 
-// bestOrder guesses from errors how many bits each order takes: half the binary logarithm of the error of a sample, and weights.
+// bestOrder estimates the size of each order in bits from its error: half of the binary logarithm of the error per sample,
+// plus the weights.
 func bestOrder(left []float64, samples, each int) int {
 	best, least := 0, math.Inf(1)
 	for i, e := range left {
@@ -122,7 +124,7 @@ func bestOrder(left []float64, samples, each int) int {
 	return best
 }
 
-// precision is how many bits weights have.
+// precision returns the number of bits of a weight.
 func precision(sampleBits int) int {
 	switch {
 	case sampleBits > 16:
@@ -133,7 +135,7 @@ func precision(sampleBits int) int {
 	return 14
 }
 
-// quantize makes weights integers of so many bits, which are shifted. What one loses, the next gains.
+// quantize rounds weights to shifted integers of the given bits. The rounding error of a weight is carried to the next.
 func quantize(weights []float64, precision int) (q [encodeOrder]int32, shift int, ok bool) {
 	most := 0.0
 	for _, w := range weights {
@@ -157,7 +159,7 @@ func quantize(weights []float64, precision int) (q [encodeOrder]int32, shift int
 	return q, shift, true
 }
 
-// fixedSums adds up what predictors of order 0 to 4 get wrong.
+// fixedSums returns the sums of the absolute errors of the fixed predictors of order 0 to 4.
 func fixedSums(x []int32) (sums [5]uint64) {
 	if len(x) < 5 {
 		return [5]uint64{1: 1 << 62, 2: 1 << 62, 3: 1 << 62, 4: 1 << 62}
@@ -185,11 +187,11 @@ func fixedSums(x []int32) (sums [5]uint64) {
 	return [5]uint64{s0, s1, s2, s3, s4}
 }
 
-// fixedWeights are those of the predictors that everybody knows.
+// fixedWeights are the weights of the fixed predictors in the RFC.
 var fixedWeights = [5][encodeOrder]int32{{}, {1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}}
 
-// predict writes what weights get wrong from the sample order on, each v as 2v, and what is below 0 as -2v-1. It is not ok if one has more
-// than 31 bits: some readers do not take more.
+// predict writes the errors of the prediction from sample order on, each error v as 2v, or -2v-1 if below 0. It returns
+// false if one has more than 31 bits, because some decoders do not support more.
 func predict(dst []uint32, x []int32, q *[encodeOrder]int32, order, shift int) bool {
 	w0, w1, w2, w3 := int64(q[0]), int64(q[1]), int64(q[2]), int64(q[3])
 	w4, w5, w6, w7 := int64(q[4]), int64(q[5]), int64(q[6]), int64(q[7])

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxMetadata is how many bytes of a block are read.
+// maxMetadata is the number of bytes that are read of a block.
 const maxMetadata = 1 << 22
 
 const maskName = "WAVEFORMATEXTENSIBLE_CHANNEL_MASK"
 
-// metadata reads all blocks, and finds where frames begin.
+// metadata reads all blocks, and finds the start of the frames.
 func (d *Decoder) metadata(at int64) error {
 	var comments, cue []byte
 	for first, last := true, false; !last; first = false {
@@ -58,8 +58,8 @@ func (d *Decoder) metadata(at int64) error {
 
 // info reads STREAMINFO.
 //
-//	 0  u16  fewest samples of a frame, u16 most
-//	 4  u24  fewest bytes of a frame, u24 most
+//	 0  u16  smallest frame in samples, u16 largest
+//	 4  u24  smallest frame in bytes, u24 largest
 //	10  20 bits rate, 3 bits channels less 1, 5 bits bits less 1, 36 bits samples; 0 if the writer did not know
 //	18  MD5 of all samples
 func (d *Decoder) info(b []byte) error {
@@ -72,7 +72,7 @@ func (d *Decoder) info(b []byte) error {
 	return d.check()
 }
 
-// seekTable reads places of frames: u64 sample, u64 bytes behind the first frame, u16 samples.
+// seekTable reads the positions of frames: u64 sample, u64 bytes from the first frame, u16 samples.
 func (d *Decoder) seekTable(b []byte) {
 	for ; len(b) >= 18; b = b[18:] {
 		p := point{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
@@ -82,7 +82,8 @@ func (d *Decoder) seekTable(b []byte) {
 	}
 }
 
-// comments reads texts: u32 size and text of the writer's name, u32 number of comments, each u32 size and text. These are little-endian.
+// comments reads texts: u32 size and text of the writer's name, u32 number of comments, each u32 size and text. These
+// numbers are little-endian.
 func (d *Decoder) comments(b []byte) {
 	if b == nil {
 		return
@@ -126,7 +127,7 @@ func (d *Decoder) comments(b []byte) {
 
 func cut(s string) string { return s[:min(len(s), 80)] }
 
-// comment gives the first of a name; capitals do not matter.
+// comment returns the first comment of a name, ignoring case.
 func (d *Decoder) comment(name string) (string, bool) {
 	for _, c := range d.Comments {
 		if strings.EqualFold(c.Name, name) {
@@ -136,7 +137,7 @@ func (d *Decoder) comment(name string) (string, bool) {
 	return "", false
 }
 
-// loop reads the comments that players of games and trackers agree on: LOOPSTART and LOOPLENGTH or LOOPEND, in samples.
+// loop reads the comments that games and trackers use for loops: LOOPSTART, and LOOPLENGTH or LOOPEND, in samples.
 func (d *Decoder) loop() {
 	values := map[string]int64{}
 	for _, name := range []string{"LOOPSTART", "LOOPLENGTH", "LOOPEND"} {
@@ -173,12 +174,12 @@ func (d *Decoder) loop() {
 
 // cueSheet reads markers.
 //
-//	  0  128 bytes number in a catalogue, u64 samples of silence before, a bit if it is a compact disc, and zeros
+//	  0  128 bytes catalogue number, u64 samples of leading silence, a bit that is set for a compact disc, and zeros
 //	395  u8   number of tracks
 //	396  each: u64 first sample, u8 number, 12 bytes code, 14 bytes flags and zeros, u8 number of points; each of these:
-//	     u64 samples behind the first, u8 number, 3 bytes zeros
+//	     u64 samples from the first, u8 number, 3 bytes zeros
 //
-// The last track is where the sound ends, and has no points.
+// The last track marks the end of the sound, and has no points.
 func (d *Decoder) cueSheet(b []byte) {
 	if b == nil {
 		return
@@ -212,7 +213,7 @@ func (d *Decoder) cueSheet(b []byte) {
 	}
 }
 
-// places holds markers to the samples there are.
+// places keeps the markers within the sound.
 func (d *Decoder) places() {
 	kept := d.Markers[:0]
 	for _, m := range d.Markers {

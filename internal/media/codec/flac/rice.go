@@ -5,22 +5,22 @@ import (
 	"math/bits"
 )
 
-const mostParts = 6 // the binary logarithm of how many parts of a frame have parameters of their own
+const mostParts = 6 // the binary logarithm of the number of parts of a frame with separate parameters
 
-// parameters are those of Rice codes.
+// parameters are the parameters of Rice codes.
 type parameters struct {
-	parts uint // the binary logarithm of how many
-	wide  bool // have 5 bits, not 4
+	parts uint // binary logarithm of the number of parts
+	wide  bool // parameters have 5 bits, not 4
 	k     [1 << mostParts]uint8
-	bits  int // of all, about
+	bits  int // estimated size of all numbers
 }
 
-// cost is the best parameter for n numbers that add up to a sum, and about how many bits they take.
+// cost returns the best parameter for n numbers with the given sum, and their estimated size in bits.
 func cost(sum uint64, n int, most uint) (k uint, size int) {
 	if n == 0 {
 		return 0, 0
 	}
-	// Without what is shifted out, which is half of 2^k-1 of each on average.
+	// Subtract the bits that are shifted out: on average half of 2^k-1 for each number.
 	at := func(k uint) int {
 		out := uint64(n) * (1<<k - 1) / 2
 		return n*int(k+1) + int((sum-min(out, sum))>>k)
@@ -42,7 +42,7 @@ func cost(sum uint64, n int, most uint) (k uint, size int) {
 	return k, size
 }
 
-// choose finds the parameters of numbers from order on.
+// choose finds the parameters for the numbers from order on.
 func (p *parameters) choose(u []uint32, order, sampleBits int) {
 	parts := uint(mostParts)
 	for parts > 0 && (len(u)&(1<<parts-1) != 0 || len(u)>>parts <= order) {
@@ -90,7 +90,7 @@ func (p *parameters) choose(u []uint32, order, sampleBits int) {
 	}
 }
 
-// write is the opposite of [Decoder.residual].
+// write is the reverse of [Decoder.residual].
 func (p *parameters) write(w *bitWriter, u []uint32, order int) {
 	width := uint(4)
 	if p.wide {

@@ -1,28 +1,28 @@
 package flac
 
-// Kinds of subframes, as they are written.
+// Kinds of subframes, as stored.
 const (
 	constant = 0
 	verbatim = 1
 	fixed    = 8
-	linear   = 32 // and the order less 1
+	linear   = 32 // plus the order less 1
 )
 
-// subframe is a channel, or what stereo makes of two, and the way it is written.
+// subframe is a channel, or a channel of a stereo mode, with its encoding.
 type subframe struct {
-	x      []int32 // without wasted
+	x      []int32 // without the wasted bits
 	bits   int     // of each
-	wasted uint    // bits that are 0 at the end of each
+	wasted uint    // number of lowest bits that are 0 in all samples
 	kind   int
-	size   int // bits, about
+	size   int // estimated bits
 
 	order, precision, shift int
 	weights                 [encodeOrder]int32
-	u                       []uint32 // what the predictor gets wrong
+	u                       []uint32 // the errors of the predictor
 	rice                    parameters
 }
 
-// plan finds the way that takes the fewest bits. What is in s.x loses its wasted bits.
+// plan finds the encoding that takes the fewest bits. It removes the wasted bits from s.x.
 func (s *subframe) plan(e *Encoder, bits int) {
 	x := s.x
 	s.bits, s.wasted = bits, 0
@@ -51,13 +51,13 @@ func (s *subframe) plan(e *Encoder, bits int) {
 	s.try(e, planFixed(x), extra)
 }
 
-// predictor is a way to predict; kind 0 is none.
+// predictor is a kind of prediction; kind 0 is no prediction.
 type predictor struct {
 	kind, order, precision, shift int
 	weights                       [encodeOrder]int32
 }
 
-// try takes a predictor if it is better than what there is.
+// try keeps a predictor if it is better than the current one.
 func (s *subframe) try(e *Encoder, p predictor, extra int) {
 	if p.kind == 0 {
 		return
@@ -78,7 +78,7 @@ func (s *subframe) try(e *Encoder, p predictor, extra int) {
 	}
 }
 
-// planLinear finds weights.
+// planLinear finds the weights of a linear predictor.
 func (e *Encoder) planLinear(x []int32, bits int) (p predictor) {
 	most := min(encodeOrder, len(x)-1)
 	if len(x) < 2*encodeOrder {
@@ -104,7 +104,7 @@ func (e *Encoder) planLinear(x []int32, bits int) (p predictor) {
 	return p
 }
 
-// planFixed finds the best of the predictors that everybody knows.
+// planFixed finds the best of the fixed predictors.
 func planFixed(x []int32) (p predictor) {
 	sums := fixedSums(x)
 	for order, sum := range sums {
@@ -116,7 +116,7 @@ func planFixed(x []int32) (p predictor) {
 	return p
 }
 
-// write is the opposite of [Decoder.subframe].
+// write is the reverse of [Decoder.subframe].
 func (s *subframe) write(w *bitWriter) {
 	w.write(uint64(s.kind), 7)
 	if s.wasted == 0 {

@@ -5,26 +5,26 @@ import (
 	"math"
 )
 
-// view is a bufferView as far as it is usable.
+// view is the valid part of a bufferView.
 type view struct {
 	buffer         int
 	offset, length int64
-	stride         int64 // 0: the elements stand one after the other
+	stride         int64 // 0: elements have no gaps
 	ok             bool
-	vertices       int  // the first accessor of a vertex attribute; -1 if there is none
-	shared         bool // and there are others
+	vertices       int  // the first accessor of a vertex attribute; -1 if the view has none
+	shared         bool // it has several such accessors
 }
 
-// accessor is an accessor as far as it is usable.
+// accessor is the valid part of an accessor.
 type accessor struct {
-	view          int // -1: all zeros, but for what is sparse, or what an extension brings
+	view          int // -1: all zeros, except for sparse values, or for data of an extension
 	offset, count int64
-	stride, size  int64 // bytes between elements, and of one
+	stride, size  int64 // bytes between elements, and of an element
 	component     int64
 	shape         string // "SCALAR", "VEC3"...
 	ok            bool
 	sparse        *sparse
-	maxJoint      *int // once somebody asked
+	maxJoint      *int // computed on first use
 }
 
 type sparse struct {
@@ -45,7 +45,7 @@ var componentNames = map[int64]string{
 	cByte: "byte", cUbyte: "unsigned byte", cShort: "short", cUshort: "unsigned short", cUint: "unsigned int", cFloat: "float",
 }
 
-// componentSize is in bytes; 0 is no component type.
+// componentSize returns the size of a component type in bytes, or 0 for an invalid type.
 func componentSize(component int64) int64 {
 	switch component {
 	case cByte, cUbyte:
@@ -58,7 +58,7 @@ func componentSize(component int64) int64 {
 	return 0
 }
 
-// components is how many numbers an element has; 0 is no shape.
+// components returns the number of components of an element, or 0 for an invalid shape.
 func components(shape string) int64 {
 	switch shape {
 	case "SCALAR":
@@ -77,7 +77,7 @@ func components(shape string) int64 {
 	return 0
 }
 
-// elementSize is in bytes. Each column of a matrix begins at a multiple of 4.
+// elementSize returns the size of an element in bytes. Each column of a matrix begins at a multiple of 4.
 func elementSize(shape string, component int64) int64 {
 	size := componentSize(component)
 	switch shape {
@@ -115,7 +115,7 @@ func (c *checker) checkBuffers() {
 	}
 }
 
-// isFallback tells a buffer that stands for what meshopt compression unpacks: it has no data of its own.
+// isFallback reports whether a buffer is a placeholder for data that meshopt compression unpacks. It has no data of its own.
 func isFallback(buffer *Value) bool {
 	for _, ext := range meshopt {
 		if f := buffer.Path("extensions", ext, "fallback"); f != nil && f.Text == "true" {
@@ -125,7 +125,7 @@ func isFallback(buffer *Value) bool {
 	return false
 }
 
-// meshopt compression is the one extension that brings a second byte range for a bufferView.
+// meshopt has the names of meshopt compression, the only extension that adds a second byte range to a bufferView.
 var meshopt = [...]string{"EXT_meshopt_compression", "KHR_meshopt_compression"}
 
 func (c *checker) checkViews() {
@@ -153,7 +153,7 @@ func (c *checker) checkViews() {
 	}
 }
 
-// checkRange checks an object that names bytes of a buffer.
+// checkRange checks an object that refers to bytes of a buffer.
 func (c *checker) checkRange(v *Value) (r view) {
 	var ok1, ok2 bool
 	r.buffer = c.mustRef(v, "buffer", "buffers")
@@ -171,7 +171,7 @@ func (c *checker) checkRange(v *Value) (r view) {
 	return r
 }
 
-// bytes of a view; nil if they are not at hand, as those of a compressed view are.
+// bytes returns the bytes of a view, or nil if they are not available, as in a compressed view.
 func (c *checker) bytes(v int) []byte {
 	if v < 0 || !c.views[v].ok {
 		return nil
@@ -195,7 +195,7 @@ func (c *checker) checkAccessors() {
 	}
 }
 
-// maxZeros bounds the count of an accessor that has no data to bound it.
+// maxZeros limits the count of an accessor without data.
 const maxZeros = 1 << 26
 
 func (c *checker) checkAccessor(v *Value) accessor {
@@ -230,7 +230,7 @@ func (c *checker) checkAccessor(v *Value) accessor {
 	return a
 }
 
-// fits sets size and stride of an accessor and checks that its view holds it.
+// fits sets size and stride of an accessor, and checks that its view has enough bytes.
 func (c *checker) fits(v *Value, a *accessor) bool {
 	a.size = elementSize(a.shape, a.component)
 	a.stride = a.size
@@ -254,7 +254,7 @@ func (c *checker) fits(v *Value, a *accessor) bool {
 		c.broken(v, Layout, "an element has %d bytes, more than the stride of %d in bufferView %d", a.size, a.stride, a.view)
 		return false
 	}
-	// Divided first, so that a huge count does not overflow.
+	// Division first, so that a huge count does not overflow.
 	if a.count-1 > w.length/a.stride || a.offset+a.stride*(a.count-1)+a.size > w.length {
 		c.broken(v, Bounds, "bufferView %d has %s, too few for %s from byte %d on", a.view, plural(w.length, "byte"), plural(a.count, "element"), a.offset)
 		return false
@@ -309,13 +309,13 @@ func (c *checker) checkPart(v *Value, a *accessor) bool {
 	return a.ok
 }
 
-// element is the bytes of one element.
+// element has the bytes of one element.
 type element struct {
 	data      []byte
 	component int64
 }
 
-// uint is the first component of an unsigned type.
+// uint returns the first component of an unsigned type.
 func (e element) uint() uint32 {
 	switch e.component {
 	case cUbyte:
@@ -326,10 +326,10 @@ func (e element) uint() uint32 {
 	return binary.LittleEndian.Uint32(e.data)
 }
 
-// float is the first component of type float.
+// float returns the first component of type float.
 func (e element) float() float32 { return math.Float32frombits(binary.LittleEndian.Uint32(e.data)) }
 
-// reader goes through the elements in a view, sparse ones left aside. There are none if the bytes are not at hand.
+// reader iterates over the elements in a view, without sparse ones. It is empty if the bytes are not available.
 func (c *checker) reader(a *accessor) func(yield func(element) bool) {
 	return func(yield func(element) bool) {
 		data := c.bytes(a.view)

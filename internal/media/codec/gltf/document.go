@@ -1,9 +1,7 @@
-// Package gltf reads glTF 2.0 (.gltf and .glb), says all that is wrong with a file and where, and
-// writes one .glb.
+// Package gltf reads glTF 2.0 (.gltf and .glb), reports all errors of a file with their places, and writes a single .glb.
 //
-// Rules: what the package does not understand, properties and extensions alike, goes through unchanged, and
-// numbers keep the digits they were written with. No read allocates more than its input and the Limits
-// allow. The package touches no files: whoever calls it brings the bytes of each buffer.
+// Unknown properties and extensions are preserved, and numbers keep their digits. Reading never allocates more than the
+// input and the Limits allow. The package does not access files: the caller provides the bytes of each buffer.
 //
 // Source: Khronos glTF 2.0 specification (ISO/IEC 12113:2022).
 package gltf
@@ -20,65 +18,65 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// What files are called: text, and binary.
+// File name extensions of the text form and the binary form.
 const (
 	TextExtension   = ".gltf"
 	BinaryExtension = ".glb"
 )
 
-// Limits of what is read.
+// Limits are the limits of a document.
 type Limits struct {
 	JSON   int   // bytes of JSON
 	Depth  int   // of nested JSON values
-	Values int   // in the JSON; each takes about 100 bytes, and 100 more while it is read
+	Values int   // number in the JSON; each takes about 100 bytes, and another 100 while it is read
 	Data   int64 // bytes of all buffers
 }
 
-// DefaultLimits are far above what games have and far below what hurts a build machine.
+// DefaultLimits are far above real games, and far below what overloads a build machine.
 func DefaultLimits() Limits {
 	return Limits{JSON: 256 << 20, Depth: 100, Values: 4 << 20, Data: 1 << 30}
 }
 
-// Problem is what is wrong, as a class.
+// Problem is the class of a finding.
 type Problem uint8
 
 const (
-	Syntax    Problem = iota // not JSON
+	Syntax    Problem = iota // not valid JSON
 	Container                // a damaged .glb, or an empty file
-	TooBig                   // over a limit
+	TooBig                   // above a limit
 	Version                  // not glTF 2.x
-	Property                 // missing, of a wrong type or value
-	Index                    // of a thing that does not exist
-	Bounds                   // a view or an accessor reaches out of its data
+	Property                 // missing, or of a wrong type or value
+	Index                    // an index of an object that does not exist
+	Bounds                   // a view or an accessor goes beyond its data
 	Layout                   // alignment and stride
 	Hierarchy                // of nodes and scenes
 	Mesh                     // attributes, indices, morph targets
 	Animation                // animations and skins
-	Extension                // one that is required and unknown
+	Extension                // a required extension that is unknown
 	DataURI                  // not decodable
 	Problems                 // number of classes
 )
 
-// Level says how bad a finding is.
+// Level is the severity of a finding.
 type Level uint8
 
 const (
-	Broken   Level = iota // a loader cannot load this
-	Loadable              // against the specification, but a careful loader gets along
-	Advice                // allowed, but somebody should know
+	Broken   Level = iota // a loader cannot load the file
+	Loadable              // invalid, but a tolerant loader can load it
+	Advice                // valid, but worth a message
 )
 
-// Finding is one thing that is wrong in a file. It is an error, too.
+// Finding is one error in a file. It implements error.
 type Finding struct {
 	Problem
 	Level
 	Pointer string // JSON pointer of the value, "/nodes/3/children/0"; "" is the whole file
 
-	// Line and Column of the value in the text of a .gltf, from 1, Column in characters; 0 in a .glb,
-	// whose JSON nobody has in an editor. Length is how many characters the value has on that line.
+	// Line and Column are the position of the value in the text of a .gltf, from 1, Column in characters. They are 0 in a
+	// .glb, whose JSON is not opened in an editor. Length is the number of characters of the value on that line.
 	Line, Column, Length int
 
-	Text string // what is wrong, without the pointer
+	Text string // the error, without the pointer
 }
 
 func (f *Finding) Error() string {
@@ -88,15 +86,16 @@ func (f *Finding) Error() string {
 	return f.Pointer + ": " + f.Text
 }
 
-// Document is a file that was read.
+// Document is a parsed file.
 type Document struct {
 	Root *Value
-	BIN  []byte // the binary chunk of a .glb; nil if there is none
+	BIN  []byte // the binary chunk of a .glb, or nil
 
 	glb bool
 }
 
-// Read reads a .gltf or .glb, told apart by the first bytes. The document keeps parts of data. An error is a *Finding.
+// Read reads a .gltf or .glb, which it distinguishes by the first bytes. The document has slices of data. Errors are a
+// *Finding.
 func Read(data []byte, lim Limits) (*Document, error) {
 	if len(data) == 0 {
 		return nil, &Finding{Problem: Container, Text: "the file is empty"}
@@ -131,7 +130,7 @@ func Read(data []byte, lim Limits) (*Document, error) {
 	return d, nil
 }
 
-// Find makes a finding about a value of the document.
+// Find returns a finding about a value of the document.
 func (d *Document) Find(v *Value, p Problem, l Level, format string, args ...any) *Finding {
 	f := &Finding{Problem: p, Level: l, Text: fmt.Sprintf(format, args...)}
 	if v == nil {
@@ -148,7 +147,7 @@ func (d *Document) place(f *Finding, at document.Pos) {
 	}
 }
 
-// pointer is the JSON pointer (RFC 6901) from root to v, found by identity.
+// pointer returns the JSON pointer (RFC 6901) from root to v, found by identity.
 func pointer(root, v *Value) (string, bool) {
 	if root == v {
 		return "", true
@@ -170,7 +169,7 @@ func pointer(root, v *Value) (string, bool) {
 	return "", false
 }
 
-// IsDataURI tells whether a uri carries its data itself.
+// IsDataURI reports whether a uri contains its data.
 func IsDataURI(uri string) bool { return len(uri) >= 5 && strings.EqualFold(uri[:5], "data:") }
 
 // DecodeDataURI decodes a data: URI (RFC 2397), plain or base64, to its media type, which may be empty, and its bytes.

@@ -10,7 +10,7 @@ import (
 //	header   "glTF"  version u32 = 2  length u32 of the whole file
 //	chunk    length u32 of the data  type u32  data, padded to a multiple of 4
 //	         "JSON"   first, padded with spaces
-//	         "BIN\0"  second if there is one, padded with zeros: the buffer without a uri
+//	         "BIN\0"  second, if any, padded with zeros: the buffer without a uri
 //	         others   after that; readers skip them
 const (
 	glbMagic    = "glTF"
@@ -20,15 +20,15 @@ const (
 	chunkBIN    = "BIN\x00"
 )
 
-// Alignment of the binary chunk in a file that AppendGLB writes, and of each bufferView in what Pack
-// gives, in bytes. glTF asks for 4; metadata extensions want 8, and with 16 a game that maps
-// the file can load any element with aligned vector instructions. It costs some ten bytes a view.
+// Alignment of the binary chunk in the output of AppendGLB, and of each bufferView in the output of Pack, in bytes. glTF
+// requires 4; metadata extensions require 8. With 16, a game that maps the file can load any element with aligned vector
+// instructions. It costs about ten bytes per view.
 const Alignment = 16
 
-// isGLB tells a .glb from a .gltf by its first bytes; extensions lie.
+// isGLB reports whether data is a .glb, by its first bytes, since file name extensions may be wrong.
 func isGLB(data []byte) bool { return len(data) >= 4 && string(data[:4]) == glbMagic }
 
-// splitGLB finds the chunks. BIN is nil if there is none.
+// splitGLB returns the chunks. bin is nil if the file has no binary chunk.
 func splitGLB(data []byte) (json, bin []byte, err error) {
 	if len(data) < glbHeader+chunkHeader {
 		return nil, nil, fmt.Errorf("the file is cut off: %d bytes are too few for a .glb", len(data))
@@ -71,8 +71,8 @@ func splitGLB(data []byte) (json, bin []byte, err error) {
 	return json, bin, nil
 }
 
-// AppendGLB appends a .glb of the JSON and, unless it is empty, the binary chunk. The JSON is padded so
-// that the binary data begin at a multiple of Alignment, counted from the start of the file.
+// AppendGLB appends a .glb of the JSON and the binary chunk, unless that is empty. The JSON is padded so that the binary
+// data begin at a multiple of Alignment from the start of the file.
 func AppendGLB(b []byte, root *Value, bin []byte) ([]byte, error) {
 	start := len(b)
 	b = append(b, "glTF\x02\x00\x00\x00----"...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// container builds a .glb by hand; a size of -1 is the true one.
+// container returns a .glb with the given fields; a size of -1 becomes the correct one.
 func container(version uint32, total int, chunks ...string) []byte {
 	b := []byte("glTF")
 	b = binary.LittleEndian.AppendUint32(b, version)

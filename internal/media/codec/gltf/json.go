@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// Kind of a JSON value.
+// Kind is the kind of a JSON value.
 type Kind uint8
 
 const (
@@ -24,19 +24,19 @@ func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is one JSON value. It keeps what encoding/json would lose: the order of an object's
-// members, how a number is written, and where in the text the value stands.
+// Value is a JSON value. Unlike with encoding/json, it keeps the order of an object's members, the text of a number, and the
+// position in the text.
 type Value struct {
 	Kind        Kind
 	at          document.Pos
-	first, last int32 // its number and that of the last value in it, in the order of the text, from 1; 0 in a value that was not read
+	first, last int32 // numbers of this value and of the last value in it, in text order, from 1; 0 in a value that was not read
 
-	Text  string   // a string's value; a number, true, false or null as it is written
+	Text  string   // a string's value; the text of a number, true, false or null
 	Names []string // an object's member names
 	Items []*Value // an array's items, or the values of an object's members
 }
 
-// Get is the member of an object, or nil if there is none or v is not an object.
+// Get returns a member of an object. It returns nil if there is no such member, or v is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil || v.Kind != Object {
 		return nil
@@ -49,7 +49,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Path is Get, one name after the other.
+// Path calls Get for each name in turn.
 func (v *Value) Path(names ...string) *Value {
 	for _, n := range names {
 		v = v.Get(n)
@@ -57,7 +57,7 @@ func (v *Value) Path(names ...string) *Value {
 	return v
 }
 
-// Array is the items of an array member, or nil.
+// Array returns the items of an array member, or nil.
 func (v *Value) Array(name string) []*Value {
 	if a := v.Get(name); a != nil && a.Kind == Array {
 		return a.Items
@@ -65,7 +65,7 @@ func (v *Value) Array(name string) []*Value {
 	return nil
 }
 
-// Str is the text of a string member, or "".
+// Str returns the text of a string member, or "".
 func (v *Value) Str(name string) string {
 	if s := v.Get(name); s != nil && s.Kind == String {
 		return s.Text
@@ -73,7 +73,7 @@ func (v *Value) Str(name string) string {
 	return ""
 }
 
-// Int is the value of an integer, which may be written as 3, 3.0 or 3e0, up to 2^53.
+// Int returns the value of an integer up to 2^53, in the form 3, 3.0 or 3e0.
 func (v *Value) Int() (int64, bool) {
 	if v == nil || v.Kind != Number {
 		return 0, false
@@ -88,7 +88,7 @@ func (v *Value) Int() (int64, bool) {
 	return int64(f), true
 }
 
-// int is Int of a member, or the default.
+// int returns Int of a member, or the default.
 func (v *Value) int(name string, otherwise int64) int64 {
 	if n, ok := v.Get(name).Int(); ok {
 		return n
@@ -96,7 +96,7 @@ func (v *Value) int(name string, otherwise int64) int64 {
 	return otherwise
 }
 
-// Set gives an object a member, in the place of one of that name, else at the end.
+// Set sets a member of an object. It replaces a member of the same name, or appends the new one.
 func (v *Value) Set(name string, member *Value) {
 	for i, n := range v.Names {
 		if n == name {
@@ -108,7 +108,7 @@ func (v *Value) Set(name string, member *Value) {
 	v.Items = append(v.Items, member)
 }
 
-// Delete removes a member, if there is one.
+// Delete removes a member if it exists.
 func (v *Value) Delete(name string) {
 	for i, n := range v.Names {
 		if n == name {
@@ -119,7 +119,7 @@ func (v *Value) Delete(name string) {
 	}
 }
 
-// Walk calls visit for v and all that is in it, an outer value before its inner ones.
+// Walk calls visit for v and all values in it, outer values before inner ones.
 func (v *Value) Walk(visit func(*Value)) {
 	if v == nil {
 		return
@@ -130,17 +130,17 @@ func (v *Value) Walk(visit func(*Value)) {
 	}
 }
 
-// NewString, NewInt and NewObject make values.
+// NewString returns a string.
 func NewString(s string) *Value { return &Value{Kind: String, Text: s} }
 
-// NewInt makes a number.
+// NewInt returns a number.
 func NewInt(n int64) *Value { return &Value{Kind: Number, Text: strconv.FormatInt(n, 10)} }
 
-// NewObject makes an object without members.
+// NewObject returns an object without members.
 func NewObject() *Value { return &Value{Kind: Object} }
 
-// AppendJSON appends the value as JSON without white space: members in their order, numbers as they
-// were written, strings in UTF-8 with as few escapes as JSON allows.
+// AppendJSON appends the value as JSON without white space: members in their order, numbers with their original text,
+// strings in UTF-8 with minimal escapes.
 func (v *Value) AppendJSON(b []byte) []byte {
 	switch v.Kind {
 	case String:
@@ -181,7 +181,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// parse reads a whole JSON text. Names in an object are unique, as glTF asks. An error is a *document.Error.
+// parse reads a complete JSON text. Names in an object must be unique, as glTF requires. Errors are a *document.Error.
 func parse(text []byte, lim Limits) (*Value, error) {
 	v, err := document.Written(text, document.Limits{Size: lim.JSON, Depth: lim.Depth, Values: lim.Values})
 	if err != nil {
@@ -191,7 +191,7 @@ func parse(text []byte, lim Limits) (*Value, error) {
 	return valueOf(&v, &n), nil
 }
 
-// valueOf makes the tree; n is how many values it has.
+// valueOf returns the tree of a document; n counts its values.
 func valueOf(from *document.Value, n *int32) *Value {
 	*n++
 	v := &Value{at: from.Pos, first: *n}

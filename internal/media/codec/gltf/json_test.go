@@ -31,7 +31,7 @@ func TestJSONKeepsAll(t *testing.T) {
 func TestJSONErrors(t *testing.T) {
 	lim := Limits{JSON: 100, Depth: 3, Values: 10}
 	for _, c := range []struct{ in, want string }{
-		{``, "1:1: the file holds no value"},
+		{``, "1:1: the file has no value"},
 		{`{"a":1,}`, `1:7: a comma stands before the closing "}"`},
 		{`[01]`, `1:2: "01" is not a JSON value`},
 		{`{"a":1,"a":2}`, `1:8: key "a" is given again; the first is at 1:2`},
@@ -61,8 +61,8 @@ func TestInt(t *testing.T) {
 	}
 }
 
-// FuzzJSON holds the parser against encoding/json: both take the same texts, but for names that are there
-// twice, bad UTF-8 and limits; and what is written again means the same.
+// FuzzJSON compares the parser with encoding/json. Both accept the same texts, except for duplicate names, invalid UTF-8 and
+// limits. The output has the same meaning as the input.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{base, `[1,-0.5e+3,"\u0041\ud800",{"":{}},null,true]`, `{"a":1,"a":2}`, `[1`, `"\`} {
 		f.Add(s)

@@ -44,7 +44,7 @@ func (c *checker) checkMaterials() {
 	}
 }
 
-// members are the values of an object.
+// members returns the values of an object.
 func members(v *Value) []*Value {
 	if v == nil || v.Kind != Object {
 		return nil
@@ -52,8 +52,8 @@ func members(v *Value) []*Value {
 	return v.Items
 }
 
-// eachTexture visits the texture infos in a material, those of extensions included: what has a name
-// such as "normalTexture". Extras are people's own.
+// eachTexture visits the texture infos in a material, including those of extensions: members with names such as
+// "normalTexture". It skips extras, whose content is up to applications.
 func (v *Value) eachTexture(visit func(name string, info *Value)) {
 	for i, name := range v.Names {
 		item := v.Items[i]
@@ -68,20 +68,20 @@ func (v *Value) eachTexture(visit func(name string, info *Value)) {
 	}
 }
 
-// Slot is where a material names an image.
+// Slot is a place where a material refers to an image.
 type Slot struct {
-	At   *Value // the texture info; nil: no material has the image in such a slot
+	At   *Value // the texture info; nil: no material uses the image in such a slot
 	Name string // "normalTexture"
 }
 
-// Use is what the materials of a file take an image for: the first slot of each kind that has it.
+// Use has the first slot of each kind in which materials use an image.
 type Use struct {
 	Colours    Slot // sRGB
 	Directions Slot // a normal map, linear
-	Measures   Slot // roughness, metal, occlusion...: linear
+	Measures   Slot // roughness, metalness, occlusion and others: linear
 }
 
-// ImageUses reports for each image what materials use it for. The file must not be Broken.
+// ImageUses returns the uses of each image. The file must not be Broken.
 func (d *Document) ImageUses() []Use {
 	uses := make([]Use, len(d.Root.Array("images")))
 	textures := d.Root.Array("textures")
@@ -105,7 +105,7 @@ func (d *Document) ImageUses() []Use {
 	return uses
 }
 
-// slot is that for a texture info of this name, by the specification and its extensions.
+// slot returns the slot for a texture info of this name, by the specification and its extensions.
 func (u *Use) slot(info string) *Slot {
 	switch {
 	case isColour(info):
@@ -116,7 +116,7 @@ func (u *Use) slot(info string) *Slot {
 	return &u.Measures
 }
 
-// isColour tells the texture infos that the specification and its extensions encode as sRGB.
+// isColour reports whether the specification and its extensions define a texture info as sRGB.
 func isColour(info string) bool {
 	switch info {
 	case "baseColorTexture", "emissiveTexture", "diffuseTexture", "specularGlossinessTexture", "matcapTexture":

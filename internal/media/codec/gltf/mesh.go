@@ -28,7 +28,7 @@ func (c *checker) checkMeshes() {
 	}
 }
 
-// morphTargets is how many a mesh has.
+// morphTargets returns the number of morph targets of a mesh.
 func (c *checker) morphTargets(mesh int) int {
 	p := c.tables["meshes"][mesh].Array("primitives")
 	if len(p) == 0 {
@@ -44,7 +44,7 @@ func (c *checker) checkWeights(v *Value, targets int) {
 	}
 }
 
-// checkPrimitive gives the number of morph targets.
+// checkPrimitive returns the number of morph targets.
 func (c *checker) checkPrimitive(p *Value) int {
 	c.ref(p, "material", "materials")
 	if mode := p.Get("mode"); mode != nil {
@@ -76,7 +76,8 @@ func (c *checker) checkPrimitive(p *Value) int {
 	return len(targets)
 }
 
-// checkAttributes gives the vertex count; -1 if there is none. A morph target's must be the primitive's.
+// checkAttributes returns the number of vertices, or -1 if it is unknown. A morph target must have the number of its
+// primitive.
 func (c *checker) checkAttributes(attributes *Value, count int64, morph bool) int64 {
 	first := ""
 	for i, name := range attributes.Names {
@@ -108,7 +109,7 @@ func (c *checker) checkAttributes(attributes *Value, count int64, morph bool) in
 	return count
 }
 
-// checkVertexLayout checks what GPUs want of vertex data, and remembers who shares a view.
+// checkVertexLayout checks the requirements of GPUs for vertex data, and records shared views.
 func (c *checker) checkVertexLayout(v *Value, n int, a *accessor) {
 	w := &c.views[a.view]
 	if w.vertices < 0 {
@@ -120,13 +121,14 @@ func (c *checker) checkVertexLayout(v *Value, n int, a *accessor) {
 	}
 }
 
-// semantic is what the specification allows for a vertex attribute.
+// semantic has the shapes and component types that the specification allows for a vertex attribute.
 type semantic struct {
 	shapes     []string
 	components []int64
 }
 
-// semanticOf knows the attributes of the specification by their name without the set, "TEXCOORD" of "TEXCOORD_0".
+// semanticOf returns the semantic of an attribute of the specification, by its name without the set: "TEXCOORD" of
+// "TEXCOORD_0".
 func semanticOf(name string) (s semantic, known bool) {
 	unsigned := []int64{cFloat, cUbyte, cUshort}
 	switch name {
@@ -148,7 +150,7 @@ func semanticOf(name string) (s semantic, known bool) {
 
 func (c *checker) checkSemantic(v *Value, name string, a *accessor, morph bool) {
 	if strings.HasPrefix(name, "_") {
-		return // an application's own
+		return // specific to an application
 	}
 	base := strings.TrimRight(name, "0123456789")
 	base = strings.TrimSuffix(base, "_")
@@ -158,19 +160,19 @@ func (c *checker) checkSemantic(v *Value, name string, a *accessor, morph bool) 
 		return
 	}
 	if morph && base == "TANGENT" {
-		s.shapes = []string{"VEC3"} // the handedness does not change
+		s.shapes = []string{"VEC3"} // deltas have no handedness
 	}
 	if !slices.Contains(s.shapes, a.shape) {
 		c.broken(v, Mesh, "%s should be %s, not %s", name, strings.Join(s.shapes, " or "), a.shape)
 		return
 	}
-	// Deltas may be small, or of a sign that the base has not.
+	// Deltas may be smaller than the base, or have another sign.
 	if !slices.Contains(s.components, a.component) && !c.quantised && !morph {
 		c.loadable(v, Mesh, "%s should not have the component type %s", name, componentNames[a.component])
 	}
 }
 
-// checkIndices checks each index against the number of vertices, or where that is not known, nothing but the type.
+// checkIndices checks each index against the number of vertices. If that is unknown, it checks only the type.
 func (c *checker) checkIndices(v *Value, a *accessor, vertices int64) {
 	switch {
 	case a.shape != "SCALAR":

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Pack merges all buffers of a document into one binary chunk, which it returns; the document then has one
-// buffer without a uri, and its bufferViews point into it. Only bytes that a view names are kept.
+// Pack merges all buffers of a document into one binary chunk, which it returns. The document then has one buffer without a
+// uri, and its bufferViews refer to that. Only bytes in a view are kept.
 //
-// drop names bufferViews, by index, that are not needed any more, as those of images that have gone
-// elsewhere. Unless something else still refers to them, they are removed and all references renumbered. Where the file has an extension of
-// which it is not known how it refers to views, no number may change: there, a dropped view stays with 4 zero bytes.
+// drop has the indices of unused bufferViews, such as those of images that were moved to other files. They are removed, and
+// all references renumbered, unless another object still refers to them. If the file has an extension whose references to
+// views are unknown, numbers must not change: a dropped view then remains with 4 zero bytes.
 //
-// The document must not be Broken; buffers is as for Validate, without nil but for fallback buffers.
+// The document must not be Broken. buffers is as for Validate; only those of fallback buffers may be nil.
 func Pack(doc *Document, buffers [][]byte, drop map[int]bool) ([]byte, error) {
 	p := packer{root: doc.Root, buffers: buffers, drop: maps.Clone(drop), placed: map[*Value]bool{}}
 	views := doc.Root.Array("bufferViews")
@@ -49,7 +49,7 @@ type packer struct {
 	buffers [][]byte
 	drop    map[int]bool
 	ranges  []*byteRange
-	placed  map[*Value]bool // objects that point into bin
+	placed  map[*Value]bool // objects that refer to bin
 	bin     []byte
 }
 
@@ -60,7 +60,7 @@ type byteRange struct {
 	offset, length int64
 }
 
-// add notes a range that has bytes.
+// add records a range that has bytes.
 func (p *packer) add(v *Value) {
 	r := &byteRange{object: v, buffer: int(v.int("buffer", -1)), offset: v.int("byteOffset", 0), length: v.int("byteLength", 0)}
 	if !p.isFallback(r.buffer) {
@@ -73,8 +73,8 @@ func (p *packer) isFallback(buffer int) bool {
 	return b.Get("uri") == nil && isFallback(b)
 }
 
-// place copies the ranges, in the order of their first bytes. Ranges that overlap, as those of interleaved data
-// may, are copied once, together; so a file never grows by more than the alignment.
+// place copies the ranges in the order of their first bytes. Overlapping ranges, such as interleaved data, are copied
+// together once, so a file never grows by more than the alignment.
 func (p *packer) place() error {
 	slices.SortStableFunc(p.ranges, func(a, b *byteRange) int {
 		return cmp.Or(cmp.Compare(a.buffer, b.buffer), cmp.Compare(a.offset, b.offset))
@@ -93,7 +93,7 @@ func (p *packer) place() error {
 		}
 		p.pad()
 		if !same {
-			// Each view keeps the alignment that it has, whatever the first one's is.
+			// Each view keeps its alignment, regardless of that of the first view.
 			p.bin = append(p.bin, make([]byte, first.offset%Alignment)...)
 		}
 		base := int64(len(p.bin))
@@ -112,7 +112,7 @@ func (p *packer) pad() {
 	}
 }
 
-// put lets a view point to a byte of bin. An offset of 0 is the default and left out.
+// put makes a view refer to an offset in bin. It omits an offset of 0, the default.
 func (p *packer) put(v *Value, offset int64) {
 	p.placed[v] = true
 	v.Set("buffer", NewInt(0))
@@ -123,7 +123,7 @@ func (p *packer) put(v *Value, offset int64) {
 	}
 }
 
-// dropViews removes the dropped views, or makes them small.
+// dropViews removes the dropped views, or reduces them to 4 bytes.
 func (p *packer) dropViews() {
 	views := p.root.Get("bufferViews")
 	if len(p.drop) == 0 || views == nil {
@@ -161,7 +161,7 @@ func (p *packer) dropViews() {
 	})
 }
 
-// eachObject visits all objects but those in extras, which are people's own.
+// eachObject visits all objects except those in extras, whose content is up to applications.
 func (p *packer) eachObject(visit func(*Value)) {
 	var walk func(*Value)
 	walk = func(v *Value) {
@@ -177,7 +177,7 @@ func (p *packer) eachObject(visit func(*Value)) {
 	walk(p.root)
 }
 
-// understandsAll looks at the extensions that are there, not at those that the file admits to.
+// understandsAll reports whether all extensions in use are understood. It ignores the file's own list of extensions.
 func (p *packer) understandsAll() bool {
 	all := true
 	p.eachObject(func(v *Value) {
@@ -190,8 +190,8 @@ func (p *packer) understandsAll() bool {
 	return all
 }
 
-// rewriteBuffers leaves one buffer with bytes, and after it the fallback buffers. What the first
-// buffer had beside its bytes, a name or extras, it keeps; those of the others are lost with them.
+// rewriteBuffers leaves one buffer with bytes, followed by the fallback buffers. The first buffer keeps other properties,
+// such as a name or extras; those of the other buffers are lost.
 func (p *packer) rewriteBuffers() {
 	list := p.root.Get("buffers")
 	if list == nil {

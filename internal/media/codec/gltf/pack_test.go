@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pack packs JSON with buffers and gives the JSON, a bar, and the binary chunk with dots for zeros.
+// pack packs JSON with buffers. It returns the JSON, a bar, and the binary chunk with dots for zeros.
 func pack(t *testing.T, text string, drop map[int]bool, buffers ...string) string {
 	t.Helper()
 	var bytes [][]byte
@@ -115,7 +115,7 @@ func TestImageUses(t *testing.T) {
 	}
 }
 
-// FuzzRead reads anything; see survive.
+// FuzzRead reads any data; see survive.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(base), baseBuffer(), uint8(0))
 	glb, err := WriteGLB(read(f, base), [][]byte{baseBuffer()}, nil)
@@ -132,8 +132,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// survive reads, validates, and packs what is not broken; it tells whether it came that far. The outcome is glTF
-// that is not broken either, and packing it again changes nothing.
+// survive reads, validates, and packs files that are not broken; it reports whether it packed the file. The output is valid,
+// and packing it again changes nothing.
 func survive(t *testing.T, data, buffer []byte, drop map[int]bool, lim Limits) bool {
 	t.Helper()
 	doc, err := Read(data, lim)
@@ -176,7 +176,7 @@ func survive(t *testing.T, data, buffer []byte, drop map[int]bool, lim Limits) b
 	return true
 }
 
-// TestMutations puts wrong things in the place of each value of the base file, alone and two at once.
+// TestMutations replaces each value of the base file, alone and in pairs, by invalid ones.
 func TestMutations(t *testing.T) {
 	wrong := []string{"null", "true", `"x"`, "[]", "{}", "[{}]", "[[0]]", "0", "1", "-1", "2", "3", "255", "5120", "0.5", "1e300",
 		"2147483648", "4294967295", "9007199254740991", "9007199254740992", "18446744073709551616"}
@@ -184,12 +184,12 @@ func TestMutations(t *testing.T) {
 	doc := read(t, base)
 	doc.Root.Walk(func(v *Value) { values = append(values, v) })
 	packed := 0
-	// try puts some wrong things in the place of some values, for as long as it takes to try.
+	// try replaces some values by others while it tests the file.
 	try := func(at []*Value, with ...string) {
 		var was []Value
 		for i, v := range at {
 			was = append(was, *v)
-			*v = Value{Kind: Number, Text: with[i]} // which is written as it is
+			*v = Value{Kind: Number, Text: with[i]} // written with its text unchanged
 		}
 		if survive(t, doc.Root.AppendJSON(nil), baseBuffer(), map[int]bool{8: true}, DefaultLimits()) {
 			packed++
@@ -207,7 +207,7 @@ func TestMutations(t *testing.T) {
 	for range 20_000 {
 		a, b := values[r.IntN(len(values))], values[r.IntN(len(values))]
 		if a.last >= b.first {
-			continue // one in the other, or in the other order
+			continue // one is inside the other, or the pair was already tried
 		}
 		try([]*Value{a, b}, wrong[r.IntN(len(wrong))], wrong[r.IntN(len(wrong))])
 	}

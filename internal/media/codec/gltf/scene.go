@@ -57,9 +57,9 @@ func (c *checker) checkNode(v *Value) {
 	}
 }
 
-// checkCycles follows the one parent of each node upwards. Nodes that were walked once are not walked again.
+// checkCycles follows the parent of each node upwards. It visits each node once.
 func (c *checker) checkCycles() {
-	walked := make([]int, len(c.parents)) // by which start; 0: not yet
+	walked := make([]int, len(c.parents)) // by start; 0: not visited
 	for start := range c.parents {
 		n := start
 		for n >= 0 && walked[n] == 0 {
@@ -83,7 +83,7 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// ringText lists a ring of child, parent, ... from the parent down.
+// ringText lists a cycle of child, parent, ... starting with the parent.
 func ringText(ring []int) string {
 	slices.Reverse(ring[1:])
 	var b strings.Builder
@@ -97,13 +97,13 @@ func ringText(ring []int) string {
 	return b.String() + strconv.Itoa(ring[0])
 }
 
-// reference is an index and where it stands.
+// reference is an index and its value in the JSON.
 type reference struct {
 	n int
 	v *Value
 }
 
-// indices are the good ones of an array of indices into a top-level array.
+// indices returns the valid indices in an array of indices into a top-level array.
 func (c *checker) indices(parent *Value, name, table string) []reference {
 	a := c.optional(parent, name, Array)
 	if a == nil {
@@ -177,7 +177,7 @@ func (c *checker) checkAnimations() {
 	}
 }
 
-// checkSampler checks that the times rise, for nothing else makes sense of them.
+// checkSampler checks that the times ascend: other times are meaningless.
 func (c *checker) checkSampler(s *Value) {
 	c.oneOf(s, "interpolation", "LINEAR", "STEP", "CUBICSPLINE")
 	c.mustRef(s, "output", "accessors")
@@ -208,7 +208,7 @@ func (c *checker) checkSampler(s *Value) {
 	}
 }
 
-// checkChannel checks one channel, and that its sampler has values of the target's kind, as many as there are times.
+// checkChannel checks a channel, and that its sampler has values of the target's type, as many as there are times.
 func (c *checker) checkChannel(ch *Value, samplers []*Value) {
 	target := c.member(ch, "target", Object)
 	if ch.Get("sampler") == nil {
@@ -259,7 +259,7 @@ func (c *checker) checkChannel(ch *Value, samplers []*Value) {
 	}
 }
 
-// quietRef is the accessor of a member that was checked before; nil if it is unusable.
+// quietRef returns the accessor of a member that was already checked, or nil if it is invalid.
 func (c *checker) quietRef(v *Value, name string) *accessor {
 	n := v.int(name, -1)
 	if n < 0 || n >= int64(len(c.accessors)) || !c.accessors[n].ok {
@@ -268,7 +268,7 @@ func (c *checker) quietRef(v *Value, name string) *accessor {
 	return &c.accessors[n]
 }
 
-// nodeTargets is how many morph targets a node's mesh has; -1 if node or mesh is unusable.
+// nodeTargets returns the number of morph targets of a node's mesh, or -1 if node or mesh is invalid.
 func (c *checker) nodeTargets(node int) int {
 	if node < 0 {
 		return -1
@@ -306,15 +306,15 @@ func (c *checker) checkProjection(v *Value, needs ...string) {
 	}
 	for _, name := range needs {
 		n := c.member(v, name, Number)
-		// A near plane of an orthographic camera may lie at 0, and a mirrored picture is somebody's wish.
+		// The near plane of an orthographic camera may be 0, and a mirrored image may be intended.
 		if n != nil && (name == "yfov" || name == "zfar") && (strings.HasPrefix(n.Text, "-") || strings.Trim(n.Text, "0.") == "") {
 			c.loadable(n, Property, "%q should be above 0, not %s", name, n.Text)
 		}
 	}
 }
 
-// checkJoints checks that a mesh names no joint that its skin lacks: on the graphics card that would be a
-// matrix out of nowhere.
+// checkJoints checks that a mesh refers only to joints of its skin: on the graphics card, other joints would be undefined
+// matrices.
 func (c *checker) checkJoints(mesh, skin int) {
 	joints := len(c.tables["skins"][skin].Array("joints"))
 	for _, p := range c.tables["meshes"][mesh].Array("primitives") {
@@ -325,14 +325,14 @@ func (c *checker) checkJoints(mesh, skin int) {
 			}
 			if a := c.quietRef(attributes, attributes.Names[i]); a != nil {
 				if m := c.maxJoint(a); m >= joints && joints > 0 {
-					c.loadable(v, Animation, "a vertex hangs on joint %d, but skin %d has only %s", m, skin, plural(int64(joints), "joint"))
+					c.loadable(v, Animation, "a vertex uses joint %d, but skin %d has only %s", m, skin, plural(int64(joints), "joint"))
 				}
 			}
 		}
 	}
 }
 
-// maxJoint is the largest component of an accessor; it is kept, as many nodes may share a mesh.
+// maxJoint returns the largest component of an accessor. It is stored, since many nodes may share a mesh.
 func (c *checker) maxJoint(a *accessor) int {
 	if a.component != cUbyte && a.component != cUshort || a.shape != "VEC4" {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// base is a file with one of everything, to break in tests. Its buffer is baseBuffer.
+// base is a file with an object of each kind, for tests to modify. Its buffer is baseBuffer.
 const base = `{
   "asset": {"version": "2.0", "generator": "by hand"},
   "scene": 0,
@@ -78,7 +78,7 @@ func baseBuffer() []byte {
 	return b
 }
 
-// edit replaces old by new, pair by pair, each of which must be there once.
+// edit replaces old by new for each pair; each old must occur once.
 func edit(t testing.TB, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {

@@ -7,41 +7,42 @@ import (
 	"strings"
 )
 
-// maxFindings are kept of a file; the rest is counted. One slip of an exporter shows up in every node.
+// maxFindings is the number of findings kept for a file; more are only counted. One error of an exporter may occur in every
+// node.
 const maxFindings = 20
 
-// Report is all that Validate has to say.
+// Report is the result of Validate.
 type Report struct {
 	Findings []*Finding // at most 20, in the order of the checks
-	More     int        // how many more there are
+	More     int        // number of further findings
 
-	// Broken tells whether any finding, kept or not, is of the level Broken.
+	// Broken reports whether any finding, kept or not, has the level Broken.
 	Broken bool
 }
 
-// checker validates one document. Its methods report and go on: each check stands on what earlier checks
-// found usable, so that one mistake is told once.
+// checker validates one document. Its methods report errors and continue. Each check uses only what earlier checks found
+// valid, so that an error is reported once.
 type checker struct {
 	Report
 	doc       *Document
 	buffers   [][]byte
 	lim       Limits
-	tables    map[string][]*Value // the top-level arrays whose items are indexed
+	tables    map[string][]*Value // the top-level arrays that are indexed
 	views     []view
 	accessors []accessor
-	parents   []int // of each node; -1 if none
-	quantised bool  // KHR_mesh_quantization allows small components
+	parents   []int // of each node; -1 if it has none
+	quantised bool  // KHR_mesh_quantization allows small component types
 }
 
-// tables are the top-level arrays and what one item is called.
+// tables are the top-level arrays and the names of their items.
 var tables = [...][2]string{
 	{"buffers", "buffer"}, {"bufferViews", "bufferView"}, {"accessors", "accessor"}, {"images", "image"},
 	{"samplers", "sampler"}, {"textures", "texture"}, {"materials", "material"}, {"meshes", "mesh"},
 	{"cameras", "camera"}, {"nodes", "node"}, {"skins", "skin"}, {"animations", "animation"}, {"scenes", "scene"},
 }
 
-// Validate checks a document against the specification. buffers holds the bytes of each of its
-// buffers; where one is nil, nothing is said about the bytes themselves.
+// Validate checks a document against the specification. buffers has the bytes of each of its buffers; if one is nil, its
+// bytes are not checked.
 func Validate(doc *Document, buffers [][]byte, lim Limits) Report {
 	c := &checker{doc: doc, buffers: slices.Clone(buffers), lim: lim, tables: map[string][]*Value{}}
 	if doc.Root.Kind != Object {
@@ -89,7 +90,7 @@ func (c *checker) loadable(v *Value, p Problem, format string, args ...any) {
 	c.report(Loadable, v, p, format, args...)
 }
 
-// asset checks the version. Nothing else is worth checking in a glTF 1.0.
+// asset checks the version. Other checks are useless for glTF 1.0.
 func (c *checker) asset() bool {
 	asset := c.doc.Root.Get("asset")
 	if asset == nil {
@@ -108,13 +109,13 @@ func (c *checker) asset() bool {
 		return false
 	}
 	if m := asset.Get("minVersion"); m != nil && m.Text != "2.0" {
-		c.broken(m, Version, "the file wants a reader of glTF %s; this one reads 2.0", m.Text)
+		c.broken(m, Version, "the file requires a reader of glTF %s; Kiln reads 2.0", m.Text)
 		return false
 	}
 	return true
 }
 
-// objects is an array member whose items are objects. Items that are not are reported and read as empty.
+// objects returns an array member of objects. It reports other items, and returns them as empty objects.
 func (c *checker) objects(parent *Value, name string) []*Value {
 	a := parent.Get(name)
 	if a == nil {
@@ -135,7 +136,7 @@ func (c *checker) objects(parent *Value, name string) []*Value {
 	return a.Items
 }
 
-// member is a member that must be there and of a kind; nil if it is not.
+// member returns a required member of a kind, or nil.
 func (c *checker) member(parent *Value, name string, kind Kind) *Value {
 	v := parent.Get(name)
 	if v == nil {
@@ -145,7 +146,7 @@ func (c *checker) member(parent *Value, name string, kind Kind) *Value {
 	return c.kind(v, name, kind)
 }
 
-// optional is a member that, if it is there, must be of a kind.
+// optional returns an optional member of a kind, or nil.
 func (c *checker) optional(parent *Value, name string, kind Kind) *Value {
 	if v := parent.Get(name); v != nil {
 		return c.kind(v, name, kind)
@@ -161,8 +162,8 @@ func (c *checker) kind(v *Value, name string, kind Kind) *Value {
 	return v
 }
 
-// integer is an integer member from least up to 2^53, or the default if it is missing; a default of missing
-// means that it must be there. false: it is not usable, and that was reported.
+// integer returns an integer member from least up to 2^53, or the default if it is missing; with missing as the default, the
+// member is required. It returns false for an unusable member, which it has reported.
 func (c *checker) integer(parent *Value, name string, least, otherwise int64) (int64, bool) {
 	v := parent.Get(name)
 	if v == nil {
@@ -181,7 +182,7 @@ func (c *checker) integer(parent *Value, name string, least, otherwise int64) (i
 
 const missing = math.MinInt64
 
-// shown is a value as a message has it.
+// shown returns a value as it appears in a message.
 func (c *checker) shown(v *Value) string {
 	if v.Kind == Array || v.Kind == Object {
 		return v.Kind.String()
@@ -193,7 +194,8 @@ func (c *checker) shown(v *Value) string {
 	return s
 }
 
-// ref is a member that is an index into a top-level array; -1 if it is missing or, after a report, unusable.
+// ref returns a member that is an index into a top-level array. It returns -1 if the member is missing, or unusable, which
+// it has reported.
 func (c *checker) ref(parent *Value, name, table string) int {
 	if v := parent.Get(name); v != nil {
 		return c.index(v, table)
@@ -201,7 +203,7 @@ func (c *checker) ref(parent *Value, name, table string) int {
 	return -1
 }
 
-// mustRef is ref for a member that must be there.
+// mustRef is ref for a required member.
 func (c *checker) mustRef(parent *Value, name, table string) int {
 	if parent.Get(name) == nil {
 		c.broken(parent, Property, "%q is missing", name)
@@ -213,7 +215,7 @@ func (c *checker) index(v *Value, table string) int {
 	return c.indexOf(v, "the file", singular(table), len(c.tables[table]))
 }
 
-// indexOf is index for a list of owner's.
+// indexOf is index for a list of owner.
 func (c *checker) indexOf(v *Value, owner, what string, count int) int {
 	n, ok := v.Int()
 	if !ok || n < 0 {
@@ -246,7 +248,7 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// oneOf checks a string or number member that has a list of values. Others can be loaded by ignoring them.
+// oneOf checks a string or number member with a list of allowed values. A loader can ignore other values.
 func (c *checker) oneOf(parent *Value, name string, values ...string) {
 	v := parent.Get(name)
 	if v != nil && !slices.Contains(values, v.Text) {
@@ -254,7 +256,7 @@ func (c *checker) oneOf(parent *Value, name string, values ...string) {
 	}
 }
 
-// numbers checks that a member, if it is there, is an array of n numbers; n < 0 is any number of them.
+// numbers checks that an optional member is an array of n numbers; n < 0 allows any number of them.
 func (c *checker) numbers(parent *Value, name string, n int) {
 	a := c.optional(parent, name, Array)
 	if a == nil {
@@ -271,8 +273,8 @@ func (c *checker) numbers(parent *Value, name string, n int) {
 	}
 }
 
-// understood are the extensions of which Pack knows all references to bufferViews and buffers: most have none,
-// the others call them "bufferView", or are followed by name.
+// understood are the extensions of which Pack knows all references to bufferViews and buffers. Most have none; others call
+// them "bufferView", or have code for their names.
 var understood = map[string]bool{
 	"KHR_animation_pointer": true, "KHR_draco_mesh_compression": true, "KHR_lights_punctual": true,
 	"KHR_mesh_quantization": true, "KHR_meshopt_compression": true, "KHR_node_visibility": true, "KHR_texture_basisu": true,

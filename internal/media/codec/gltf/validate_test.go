@@ -37,7 +37,7 @@ func TestFindings(t *testing.T) {
 		{"no asset", Broken, []string{`"asset": {"version": "2.0", "generator": "by hand"},`, ``},
 			[]string{`"asset" is missing, so this is not glTF 2.0`}},
 		{"minVersion", Broken, []string{`"version": "2.0",`, `"version": "2.1", "minVersion": "2.1",`},
-			[]string{"/asset/minVersion: the file wants a reader of glTF 2.1; this one reads 2.0"}},
+			[]string{"/asset/minVersion: the file requires a reader of glTF 2.1; Kiln reads 2.0"}},
 		{"nodes are no array", Broken, []string{`"cameras": [{"type": "perspective", "perspective": {"yfov": 0.70, "znear": 1e-2}}]`, `"cameras": {}`},
 			[]string{`/cameras: "cameras" should be an array, not an object`, "/nodes/2/camera: camera 0 does not exist; the file has 0 cameras"}},
 		{"sampler is not an object", Broken, []string{`[{"magFilter": 9729}]`, `[7]`},
@@ -208,7 +208,7 @@ func TestContentOfBuffers(t *testing.T) {
 	}{
 		{"index", func(b []byte) { b[40] = 3 }, "/meshes/0/primitives/0/indices: index 2 is 3, but there are only 3 vertices"},
 		{"sparse index", func(b []byte) { b[184] = 3 }, "/accessors/7/sparse/indices: sparse index 3 after -1: they should rise, and stay below the count of 3"},
-		{"joint", func(b []byte) { b[60] = 1 }, "/meshes/0/primitives/0/attributes/JOINTS_0: a vertex hangs on joint 1, but skin 0 has only 1 joint"},
+		{"joint", func(b []byte) { b[60] = 1 }, "/meshes/0/primitives/0/attributes/JOINTS_0: a vertex uses joint 1, but skin 0 has only 1 joint"},
 		{"times", func(b []byte) { b[47] = 0x40 }, "/animations/0/samplers/0/input: time 1 is 1 after 2; times should rise from 0 on"},
 		{"time that is not a number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) }, "/animations/0/samplers/0/input: time 0 is NaN after 0; times should rise from 0 on"},
 	} {
@@ -240,7 +240,7 @@ func TestPositions(t *testing.T) {
 	if got := fmt.Sprint(f.Pointer, " ", f.Line, ":", f.Column, " ", f.Length); got != "/asset/x~1~0/0 2:66 1" {
 		t.Error(got)
 	}
-	// What the JSON lacks is shown where what should hold it begins.
+	// A missing value is reported at the start of the object that lacks it.
 	if f = d.Find(d.Root, Property, Broken, "x"); f.Line != 1 || f.Column != 1 || f.Length != 1 {
 		t.Errorf("%+v", f)
 	}

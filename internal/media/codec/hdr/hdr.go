@@ -1,16 +1,16 @@
-// Package hdr reads Radiance pictures: light in four bytes a pixel, three mantissas that share an exponent.
+// Package hdr reads Radiance images: linear light in four bytes per pixel, three mantissas with a shared exponent.
 //
-// It follows "Radiance File Formats" (G. Ward, 1997; refer/filefmts.pdf) and the scan lines of its color.c. All
-// packings are read (flat, the run lengths of release 1.4 and those of 2.0, scan line by scan line), and all eight
-// orientations. Where the specification leaves a choice:
+// It follows "Radiance File Formats" (G. Ward, 1997; refer/filefmts.pdf) and the scan lines of its color.c. It reads all
+// packings (flat, the run lengths of release 1.4 and those of 2.0, scan line by scan line) and all eight orientations. Where
+// the specification leaves a choice:
 //
-//   - A mantissa m with exponent e is m * 2^(e-136). Ward's programs add a half to m, most others do not; without it,
-//     1.0 comes back as 1.0 and a dark channel beside a bright one as 0.
-//   - Every EXPOSURE and COLORCORR of the header is divided out, so the numbers are the light that there was.
+//   - A mantissa m with exponent e is m * 2^(e-136). Ward's programs add a half to m, most others do not. Without the half,
+//     1.0 remains 1.0, and a dark channel beside a bright one remains 0.
+//   - Every EXPOSURE and COLORCORR of the header is divided out, so the result is the original light.
 //   - PRIMARIES, PIXASPECT and GAMMA are ignored.
 //
-// Colours as XYZ are not read. Memory is taken only after the number of pixels was compared with the caller's
-// limit and the lines with the length of the data.
+// XYZ colours are not supported. Memory is allocated only after the number of pixels was compared with the caller's limit,
+// and the number of lines with the length of the data.
 package hdr
 
 import (
@@ -23,26 +23,26 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// maxHeader is far more than any program writes, in bytes.
+// maxHeader is the largest size of a header in bytes, far more than any program writes.
 const maxHeader = 1 << 16
 
 // Header is the text at the start of a file.
 //
 //	#?RADIANCE                    or #?RGBE
-//	FORMAT=32-bit_rle_rgbe        names and values, comments, the commands that made the picture
+//	FORMAT=32-bit_rle_rgbe        names and values, comments, the commands that made the image
 //	EXPOSURE=0.5
 //	                              an empty line
 //	-Y 512 +X 768                 the slow axis first; Y counts from the bottom up
 type Header struct {
 	Width, Height int
-	Scale         [3]float32 // what red, green and blue of the file are multiplied by
+	Scale         [3]float32 // factors for red, green and blue of the file
 
-	columns            bool // lines of the file are columns of the picture
+	columns            bool // lines of the file are columns of the image
 	fromRight, fromEnd bool // x runs from the right, y from the bottom
 	pixels             int  // offset of the first line
 }
 
-// ParseHeader reads the header and refuses what [Decode] cannot read.
+// ParseHeader reads the header. It returns an error for files that [Decode] cannot read.
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{Scale: [3]float32{1, 1, 1}}
 	text := data[:min(len(data), maxHeader)]
@@ -77,7 +77,7 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, h.resolution(size)
 }
 
-// cut is the error for a header that does not end, or does not begin.
+// cut returns the error for a header without an end or a start.
 func (h *Header) cut(data []byte, begun bool) error {
 	if begun || len(data) >= maxHeader {
 		return fmt.Errorf("no header: %w", input.ErrDamaged)
@@ -90,7 +90,7 @@ func cutLine(b []byte) (line string, rest []byte, ok bool) {
 	return strings.TrimSuffix(string(before), "\r"), rest, ok
 }
 
-// field takes one line of the header.
+// field reads one line of the header.
 func (h *Header) field(line string, exposure *[3]float64) error {
 	name, value, _ := strings.Cut(line, "=")
 	value = strings.TrimSpace(value)
@@ -123,7 +123,7 @@ func (h *Header) field(line string, exposure *[3]float64) error {
 	return nil
 }
 
-// resolution reads "-Y 512 +X 768": lines from the top, pixels from the left.
+// resolution reads a line such as "-Y 512 +X 768": lines from the top, pixels from the left.
 func (h *Header) resolution(line string) error {
 	f := strings.Fields(line)
 	if len(f) != 4 {
@@ -153,11 +153,12 @@ func (h *Header) resolution(line string) error {
 	return nil
 }
 
-// dense is how many pixels a byte may become without a question: each has four bytes, packed by run lengths.
+// dense is the number of pixels per byte of data up to which memory is allocated without a check of the lines: a pixel has
+// four bytes, packed by run lengths.
 const dense = 4
 
-// Decode reads a picture as RGBA in linear light, alpha 1, rows top down, 4*Width*Height numbers. More than maxPixels
-// is [input.ErrTooLarge].
+// Decode decodes an image as RGBA in linear light, alpha 1, rows top down, 4*Width*Height numbers. It returns
+// [input.ErrTooLarge] for more than maxPixels pixels.
 func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -171,11 +172,11 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 		length, lines = lines, length
 	}
 	data = data[h.pixels:]
-	if len(data) < 4*lines { // one pixel of a line at least is there
+	if len(data) < 4*lines { // each line has at least one pixel
 		return h, nil, input.ErrTruncated
 	}
 	line := make([]byte, 4*length)
-	if h.Width*h.Height > dense*len(data) { // all lines are read before memory is taken for them
+	if h.Width*h.Height > dense*len(data) { // reads all lines before it allocates memory for them
 		rest := data
 		for i := range lines {
 			if rest, err = readLine(line, rest); err != nil {
@@ -193,9 +194,9 @@ func Decode(data []byte, maxPixels int) (Header, []float32, error) {
 	return h, pix, nil
 }
 
-// place writes line i of the file where it belongs.
+// place writes line i of the file to its place in the image.
 func (h *Header) place(pix []float32, line []byte, i int) {
-	at, step := i*h.Width, 1 // of the first pixel, if x ran from the left and y from the top
+	at, step := i*h.Width, 1 // of the first pixel, with x from the left and y from the top
 	if h.columns {
 		at, step = i, h.Width
 	}
@@ -217,7 +218,7 @@ func (h *Header) place(pix []float32, line []byte, i int) {
 	}
 }
 
-// exponents are 2^(e-136), exactly; 0 is black.
+// exponents are the exact factors 2^(e-136); 0 is black.
 var exponents = func() (t [256]float32) {
 	for e := 1; e < len(t); e++ {
 		t[e] = float32(math.Ldexp(1, e-136))
@@ -225,14 +226,14 @@ var exponents = func() (t [256]float32) {
 	return t
 }()
 
-// readLine reads one scan line as RGBE pixels and returns what follows. The first four bytes tell how it is packed.
+// readLine reads one scan line as RGBE pixels and returns the data after it. The first four bytes show the packing.
 func readLine(line, data []byte) ([]byte, error) {
 	length := len(line) / 4
 	if len(data) < 4 {
 		return nil, input.ErrTruncated
 	}
-	// 8 and 32767 are the least and the most that color.c packs so. Nothing else looks like it: of a pixel that is not
-	// black the largest mantissa is 128 at least.
+	// color.c packs lines of 8 to 32767 pixels in this way. No pixel can look like this mark: the largest mantissa of a
+	// pixel that is not black is at least 128.
 	if length >= 8 && length <= 32767 && data[0] == 2 && data[1] == 2 && data[2] < 128 {
 		if n := int(data[2])<<8 | int(data[3]); n != length {
 			return nil, fmt.Errorf("%d pixels instead of %d: %w", n, length, input.ErrDamaged)
@@ -242,8 +243,8 @@ func readLine(line, data []byte) ([]byte, error) {
 	return oldRuns(line, data)
 }
 
-// newRuns reads a line of release 2.0: all red mantissas, then green, blue, exponents, each in packets. A count over
-// 128 repeats a byte count-128 times, another is followed by so many bytes.
+// newRuns reads a line of release 2.0: all red mantissas, then green, blue, exponents, each in packets. A count above 128
+// repeats a byte count-128 times; any other count is followed by that many bytes.
 func newRuns(line, data []byte) ([]byte, error) {
 	length := len(line) / 4
 	for c := range 4 {
@@ -279,8 +280,8 @@ func newRuns(line, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// oldRuns reads a line of flat pixels, among which 1 1 1 n of release 1.4 repeats the pixel before it n times. More of these in
-// a row are the higher bytes of the count.
+// oldRuns reads a line of flat pixels. In release 1.4, a pixel 1 1 1 n repeats the previous pixel n times. Further such
+// pixels in sequence have the higher bytes of the count.
 func oldRuns(line, data []byte) ([]byte, error) {
 	shift := 0
 	for at := 0; at < len(line); {

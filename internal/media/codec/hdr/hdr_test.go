@@ -14,7 +14,7 @@ import (
 
 const plain = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n"
 
-// file is a header, a resolution and pixels.
+// file returns a file with a header, a resolution and pixels.
 func file(header, size string, pixels ...byte) []byte {
 	return append([]byte(header+size+"\n"), pixels...)
 }
@@ -61,7 +61,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// The pixels of a file are 1 2 3, 4 5 6 in the order in which they are stored.
+// The file has the pixels 1 2 3, 4 5 6 in stored order.
 func TestOrientations(t *testing.T) {
 	var pixels []byte
 	for v := byte(1); v <= 6; v++ {
@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Every proper prefix of a file ends too early.
+// Every proper prefix of a file is too short.
 func TestPrefixes(t *testing.T) {
 	data := file(plain, "-Y 1 +X 8", 2, 2, 0, 8, 128+8, 1, 2, 1, 2, 128+6, 3, 128+8, 0, 128+8, 129)
 	if _, _, err := Decode(data, 8); err != nil {
@@ -148,7 +148,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A few bytes that claim a huge picture must not cost memory.
+// A few bytes that claim a huge image must not allocate memory.
 func TestHugeClaim(t *testing.T) {
 	data := file(plain, "-Y 30000 +X 30000", 1, 2, 3, 4)
 	var before, after runtime.MemStats

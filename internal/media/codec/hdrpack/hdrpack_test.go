@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// value is a half by the standard's formula, in float64.
+// value returns a half float by the standard's formula, in float64.
 func value(h uint16) float64 {
 	s, e, m := 1-2*float64(h>>15), int(h>>10&31), float64(h&1023)
 	switch {
@@ -31,11 +31,11 @@ func TestFloat(t *testing.T) {
 	}
 }
 
-// Every finite half comes back; what lies between two of them goes to the nearer, from the middle to the even one.
+// Every finite half is preserved; numbers between two halfs are rounded to the nearer one, ties to even.
 func TestHalf(t *testing.T) {
 	for h := range uint16(0x7bff) {
 		lo, hi := value(h), value(h+1)
-		mid := (lo + hi) / 2 // exact: it needs one bit more than a half has
+		mid := (lo + hi) / 2 // exact: it needs one more bit than a half has
 		even := h + h&1
 		for _, tt := range []struct {
 			f    float64
@@ -62,7 +62,8 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// share is the specification's text in float64 and whole logarithms (EXT_texture_shared_exponent, section 3.8.x).
+// share follows the text of the specification in float64 and integer logarithms (EXT_texture_shared_exponent, section
+// 3.8.x).
 func share(r, g, b float64) uint32 {
 	limit := func(f float64) float64 { return math.Max(0, math.Min(65408, f)) }
 	r, g, b = limit(r), limit(g), limit(b)
@@ -94,7 +95,7 @@ func TestSharedExponent(t *testing.T) {
 		{[3]float32{1e9, 65408, 1}, 511 | 511<<9 | 31<<27},
 		{[3]float32{-inf, -0.5, -3}, 0},
 		{[3]float32{0x1p-24, 0, 0}, 1},                       // the smallest
-		{[3]float32{0x1p-25, 0, 0}, 1},                       // half of it: up
+		{[3]float32{0x1p-25, 0, 0}, 1},                       // half of it: rounded up
 		{[3]float32{0x1.fep-26, 0, 0}, 0},                    // less
 		{[3]float32{0.9999, 0, 0.5}, 256 | 128<<18 | 16<<27}, // rounds up to the next power of two
 	} {
@@ -110,7 +111,7 @@ func TestSharedExponent(t *testing.T) {
 		if want := share(float64(r), float64(g), float64(b)); got != want {
 			t.Fatalf("%v %v %v is %#x, want %#x", r, g, b, got, want)
 		}
-		// Each channel is within half a step, and the step at most 1/256 of the largest.
+		// Each channel is within half a step, and a step is at most 1/256 of the largest channel.
 		most := min(max(r, g, b), MaxRGB9E5)
 		x, y, z := FromSharedExponent(got)
 		for i, d := range []float32{x - min(r, MaxRGB9E5), y - min(g, MaxRGB9E5), z - min(b, MaxRGB9E5)} {
@@ -121,12 +122,12 @@ func TestSharedExponent(t *testing.T) {
 	}
 }
 
-// Every code with a mantissa that fills its exponent is its own.
+// Every code with a normalised mantissa is preserved.
 func TestSharedExponentReturns(t *testing.T) {
 	for e := range uint32(32) {
 		for m := range uint32(512) {
 			if e > 0 && m < 256 {
-				continue // a smaller exponent says the same
+				continue // a smaller exponent gives the same value
 			}
 			v := m | (511-m)<<9 | 511<<18 | e<<27
 			r, g, b := FromSharedExponent(v)
@@ -159,7 +160,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// FuzzHalf holds that any bits at all have an answer, and that it is a finite number.
+// FuzzHalf checks that any bits have a result, and that it is finite.
 func FuzzHalf(f *testing.F) {
 	f.Add(uint32(0), uint32(0x7f800001), uint32(0xffffffff))
 	f.Fuzz(func(t *testing.T, a, b, c uint32) {

@@ -1,5 +1,5 @@
-// Package input is what decoders of pictures share: the kinds of their errors, the bound on pixels, and the small packings and numbers that
-// several formats have.
+// Package input has what decoders of images share: kinds of errors, the limit on pixels, and small packings and number
+// formats that several file formats use.
 package input
 
 import (
@@ -8,7 +8,8 @@ import (
 	"math"
 )
 
-// An error of a decoder wraps one of these, after words of what is wrong and where: "block 3: line 5 instead of 4: damaged".
+// Errors of decoders wrap one of these, after a text that says what is wrong and where: "block 3: line 5 instead of 4:
+// damaged".
 var (
 	ErrTruncated   = errors.New("data ends too early")
 	ErrDamaged     = errors.New("damaged")
@@ -16,10 +17,10 @@ var (
 	ErrTooLarge    = errors.New("too large")
 )
 
-// MaxSide keeps products of sides, channels and bytes in 64 bits, where a format has no limit of its own.
+// MaxSide is the limit for formats without their own. Products of sides, channels and bytes stay within 64 bits.
 const MaxSide = 1 << 20
 
-// CheckSize refuses sides that are none, or over [MaxSide].
+// CheckSize returns an error if a side is below 1 or above [MaxSide].
 func CheckSize(width, height int) error {
 	if width < 1 || height < 1 {
 		return fmt.Errorf("size %d x %d: %w", width, height, ErrDamaged)
@@ -30,7 +31,7 @@ func CheckSize(width, height int) error {
 	return nil
 }
 
-// CheckPixels refuses more pixels than a caller wants.
+// CheckPixels returns an error if there are more than maxPixels pixels.
 func CheckPixels(width, height, maxPixels int) error {
 	if int64(width)*int64(height) > int64(maxPixels) {
 		return fmt.Errorf("%d x %d pixels: %w", width, height, ErrTooLarge)
@@ -38,8 +39,9 @@ func CheckPixels(width, height, maxPixels int) error {
 	return nil
 }
 
-// PackBits fills dst: a count n below 0 repeats a byte 1-n times, another is followed by n+1 bytes; -128 is nothing. One that would go
-// beyond the end of dst is cut there if loose, as some programs let it run on; else it is damage.
+// PackBits unpacks src into dst. A count n below 0 repeats a byte 1-n times; any other is followed by n+1 bytes; -128 does
+// nothing. A packet that goes beyond the end of dst is cut there if loose, since some programs write such packets; otherwise
+// it is an error.
 func PackBits(dst, src []byte, loose bool) error {
 	for len(dst) > 0 {
 		if len(src) < 2 {
@@ -74,7 +76,7 @@ func PackBits(dst, src []byte, loose bool) error {
 	return nil
 }
 
-// Half widens IEEE 754 binary16, exactly: sign, 5 bits of exponent, 10 of mantissa.
+// Half converts IEEE 754 binary16 exactly: sign, 5 bits of exponent, 10 of mantissa.
 func Half(v uint16) float32 {
 	sign, exp, mantissa := uint32(v>>15)<<31, uint32(v>>10)&31, uint32(v)&1023
 	switch exp {

@@ -10,7 +10,7 @@ func TestPackBits(t *testing.T) {
 	for _, tt := range []struct {
 		src         string
 		n           int
-		want, loose string // "" is damage
+		want, loose string // "" is an error
 	}{
 		{"\x02abc\xfed", 6, "abcddd", "abcddd"},
 		{"\x80\x00a\x80\xffb", 3, "abb", "abb"},

@@ -6,25 +6,26 @@ import (
 )
 
 const (
-	primariesBT709     = 1 // KHR_DF_PRIMARIES_BT709, which are those of sRGB
+	primariesBT709     = 1 // KHR_DF_PRIMARIES_BT709, the primaries of sRGB
 	flagPremultiplied  = 1 // KHR_DF_FLAG_ALPHA_PREMULTIPLIED
 	descriptorVersion  = 2 // KHR_DF_VERSIONNUMBER_1_3
 	descriptorHeadSize = 24
 	sampleSize         = 16
 )
 
-// descriptor is the data format descriptor: its total size and one basic block.
+// descriptor returns the data format descriptor: its total size and one basic block.
 //
-//	 0  u32  total size, these four bytes included
+//	 0  u32  total size, including these four bytes
 //	 4  u32  vendor 0 (Khronos), type 0 (basic)
 //	 8  u16  version, u16 size of the block
 //	12  u8   colour model, u8 primaries, u8 transfer function, u8 flags
 //	16  u8   block width - 1, height - 1, depth - 1, and of a fourth dimension
 //	20  u8   bytes of a block, and of seven further planes: 0
-//	28  16 bytes a sample: u16 bit offset, u8 bit length - 1, u8 channel and qualifiers,
+//	28  16 bytes per sample: u16 bit offset, u8 bit length - 1, u8 channel and qualifiers,
 //	    4 x u8 position 0, u32 lower, u32 upper
 //
-// Supercompression changes nothing in it. Up to revision 3 the specification wanted 0 for the bytes of a block then.
+// Supercompression does not change it. Up to revision 3, the specification required 0 for the bytes of a supercompressed
+// block.
 func (t *Texture) descriptor() []byte {
 	form, _ := t.Format.info()
 	block := descriptorHeadSize + sampleSize*len(form.samples)
@@ -48,8 +49,8 @@ func (t *Texture) descriptor() []byte {
 	return b
 }
 
-// readDescriptor wants a descriptor that does not contradict the format. Primaries and samples are not looked at: the first
-// change nothing that is done here, and the others repeat, with variations between programs, what vkFormat says.
+// readDescriptor checks that the descriptor does not contradict the format. It ignores primaries, which change nothing in
+// this package, and samples, which repeat vkFormat with variations between programs.
 func (t *Texture) readDescriptor(dfd []byte) error {
 	if len(dfd) < 4+descriptorHeadSize {
 		return ErrTruncated

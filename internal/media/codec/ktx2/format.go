@@ -5,7 +5,7 @@ import "fmt"
 // Format is a pixel format, by its number in Vulkan.
 type Format uint32
 
-// Formats. SRGB says that colours are sRGB-encoded; alpha never is.
+// Formats. SRGB means that colours are sRGB-encoded; alpha is always linear.
 const (
 	R8         Format = 9   // VK_FORMAT_R8_UNORM
 	R8SRGB     Format = 15  // VK_FORMAT_R8_SRGB
@@ -51,7 +51,7 @@ const (
 	firstASTC Format = 157 // VK_FORMAT_ASTC_4x4_UNORM_BLOCK; the sRGB variant is the next, then the next footprint
 )
 
-// ASTC is the format of blocks of a footprint, or 0 if there is none such: 4x4 5x4 5x5 6x5 6x6 8x5 8x6 8x8 10x5 10x6 10x8
+// ASTC returns the format for blocks of a footprint, or 0 for an unknown one: 4x4 5x4 5x5 6x5 6x6 8x5 8x6 8x8 10x5 10x6 10x8
 // 10x10 12x10 12x12.
 func ASTC(width, height int, srgb bool) Format {
 	for i, f := range footprints {
@@ -66,23 +66,23 @@ func ASTC(width, height int, srgb bool) Format {
 	return 0
 }
 
-// footprints of ASTC, in the order of Vulkan's numbers.
+// footprints are those of ASTC, in the order of Vulkan's numbers.
 var footprints = [...][2]uint8{{4, 4}, {5, 4}, {5, 5}, {6, 5}, {6, 6}, {8, 5}, {8, 6}, {8, 8}, {10, 5}, {10, 6}, {10, 8}, {10, 10}, {12, 10}, {12, 12}}
 
-// Block is the size of a block in pixels and in bytes; a pixel of an uncompressed format is a block. All is 0 for a
+// Block returns the size of a block in pixels and in bytes; a block of an uncompressed format is one pixel. All are 0 for a
 // format that this package does not know.
 func (f Format) Block() (width, height, bytes int) {
 	i, _ := f.info()
 	return int(i.width), int(i.height), int(i.bytes)
 }
 
-// SRGB tells whether colours are sRGB-encoded.
+// SRGB reports whether colours are sRGB-encoded.
 func (f Format) SRGB() bool {
 	i, _ := f.info()
 	return i.transfer == transferSRGB
 }
 
-// channels are the letters of what can be sampled.
+// channels returns the letters of the channels that can be sampled.
 func (f Format) channels() string {
 	switch f {
 	case R8, R8SRGB, BC4, BC4Signed, EACR, EACRSigned:
@@ -95,7 +95,7 @@ func (f Format) channels() string {
 	return "rgba"
 }
 
-// String is the format as people write it: "BC7 sRGB", "ASTC 6x6".
+// String returns the name of the format: "BC7 sRGB", "ASTC 6x6".
 func (f Format) String() string {
 	i, ok := f.info()
 	switch {
@@ -110,12 +110,12 @@ func (f Format) String() string {
 	return i.name
 }
 
-// info is what the specifications say of a format.
+// info has the properties of a format in the specifications.
 type info struct {
 	name          string // without the sRGB
 	width, height uint8  // of a block, in pixels
 	bytes         uint8  // of a block
-	typeSize      uint8  // bytes that a big-endian machine has to turn round
+	typeSize      uint8  // size in bytes of the units that a big-endian machine has to swap
 	model         uint8  // KHR_DF_MODEL
 	transfer      uint8  // KHR_DF_TRANSFER
 	samples       []sample
@@ -146,23 +146,23 @@ const (
 	transferSRGB        = 2
 
 	red, green, blue, alpha = 0, 1, 2, 15
-	bc1Alpha                = 1 // of BC1A: the fourth colour is transparent
-	etc2Colour              = 2 // of ETC2: red, green and blue in one
+	bc1Alpha                = 1 // for BC1A: the fourth colour is transparent
+	etc2Colour              = 2 // for ETC2: red, green and blue together
 
-	linear   = 0x10 // qualifier: not sRGB-encoded, though the others are
+	linear   = 0x10 // qualifier: not sRGB-encoded, unlike the other channels
 	exponent = 0x20
 	signed   = 0x40
 	float    = 0x80
 
-	all      = 0xffffffff // what compressed formats have for 1
-	lowest   = 0x80000000 // what signed compressed formats have for -1
-	highest  = 0x7fffffff // and for 1
+	all      = 0xffffffff // the value of 1 in compressed formats
+	lowest   = 0x80000000 // the value of -1 in signed compressed formats
+	highest  = 0x7fffffff // and the value of 1
 	one      = 0x3f800000 // 1 as a float32
 	minusOne = 0xbf800000
 )
 
-// Samples, those of uncompressed formats and those that several others share. Of RGB9E5 the specification's editions and
-// their examples differ in the upper bounds; these are what Khronos's tools write and their validator demands.
+// Samples of uncompressed formats, and samples that several formats share. For RGB9E5, the editions of the specification and
+// their examples have different upper bounds. These are the bounds that Khronos's tools write and their validator requires.
 var (
 	oneByte    = []sample{{0, 8, red, 0, 255}}
 	twoBytes   = []sample{{0, 8, red, 0, 255}, {8, 8, green, 0, 255}}
@@ -187,7 +187,7 @@ var (
 	alphaFirst = []sample{{0, 64, alpha, 0, all}, {64, 64, 0, 0, all}}
 )
 
-// info tells what is known of a format.
+// info returns the properties of a format.
 func (f Format) info() (info, bool) {
 	switch f {
 	case R8:
@@ -227,8 +227,8 @@ func (f Format) info() (info, bool) {
 	return info{}, false
 }
 
-// blocks is BC1 and what follows, by number. BC6H has a lower bound of 0, where the specification's example has -1: an
-// unsigned format has no -1, and Khronos's tools write 0, too.
+// blocks are BC1 and the following formats, by number. BC6H has a lower bound of 0, where the example in the specification
+// has -1: an unsigned format has no -1, and Khronos's tools also write 0.
 var blocks = [firstASTC - BC1]info{
 	{"BC1", 4, 4, 8, 1, modelBC1A, transferLinear, block64},
 	{"BC1", 4, 4, 8, 1, modelBC1A, transferSRGB, block64},

@@ -1,8 +1,8 @@
 // Package ktx2 writes and reads KTX 2.0 texture files, as docs/formats/ktx2.md describes them.
 //
 // It follows the "KTX File Format Specification, Version 2.0", document revision 4, and the "Khronos Data Format
-// Specification 1.3": two-dimensional images, volumes, cube maps and arrays of these, with mip levels, of the formats
-// in format.go, plain or with Zstandard supercompression. All numbers in the file are little-endian.
+// Specification 1.3": two-dimensional images, volumes, cube maps and arrays of these, with mip levels, in the formats of
+// format.go, plain or with Zstandard supercompression. All numbers in the file are little-endian.
 //
 //	 0  identifier                   12 bytes
 //	12  vkFormat, typeSize, pixelWidth, pixelHeight, pixelDepth, layerCount, faceCount, levelCount,
@@ -12,9 +12,9 @@
 //	80  for each level, largest first: byteOffset, byteLength, uncompressedByteLength   3 x u64
 //	 …  data format descriptor
 //	 …  key/value data
-//	 …  levels, smallest first, each at a multiple of 4 and of the size of a block; of 1 if compressed
+//	 …  levels, smallest first, aligned to a multiple of 4 and of the block size, or not aligned if compressed
 //
-// Its rule: nothing is allocated by a number in the file before that number was held against the bytes that are there.
+// Memory is allocated for a number in the file only after that number was compared with the length of the data.
 package ktx2
 
 import (
@@ -25,7 +25,7 @@ import (
 	"strings"
 )
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".ktx2"
 
 // Texture is the content of a file.
@@ -36,23 +36,23 @@ type Texture struct {
 	Layers        int  // elements of an array; 0: no array
 	Cube          bool // six square faces: +X, -X, +Y, -Y, +Z, -Z
 
-	// Levels are the mip levels, the full image first, each half the size of the one before in all dimensions, rounded down. In
-	// each are the images of all layers; in a layer, of all faces; in a face, of all slices. Rows of pixels, or of blocks, have
-	// no padding; a block that hangs over the edge is whole.
+	// Levels are the mip levels, the full image first, each half the size of the previous one in all dimensions, rounded
+	// down. A level has the images of all layers; a layer has those of all faces; a face has those of all slices. Rows of
+	// pixels, or of blocks, have no padding; a block at the edge is complete.
 	Levels [][]byte
 
 	Premultiplied bool // colours are multiplied by alpha
-	BottomUp      bool // the first row in the data is the bottom one; not in a cube
+	BottomUp      bool // the first row in the data is the bottom one; not for a cube
 
-	Zstd bool // levels are compressed in the file, each by itself
+	Zstd bool // levels are compressed in the file, each one separately
 
-	// Swizzle is KTXswizzle: what a game should sample as red, green, blue and alpha, four letters of 0, 1 and those of "rgba"
-	// that the format has; or empty.
+	// Swizzle is KTXswizzle: the channels that a game should sample as red, green, blue and alpha. It is four letters of 0,
+	// 1 and those of "rgba" that the format has, or empty.
 	Swizzle string
-	Writer  string // KTXwriter: the program that made the file; may be empty
+	Writer  string // KTXwriter: the program that wrote the file; may be empty
 }
 
-// Limits of an image: far above any hardware.
+// Limits of an image, far above those of any hardware.
 const (
 	maxSide   = 1 << 20
 	maxLayers = 1 << 20
@@ -61,7 +61,7 @@ const (
 var (
 	ErrTruncated   = errors.New("the KTX2 file ends too early")
 	ErrDamaged     = errors.New("the KTX2 file is damaged")
-	ErrUnsupported = errors.New("this kind of KTX2 file is not read")
+	ErrUnsupported = errors.New("this kind of KTX2 file is not supported")
 	ErrTooLarge    = errors.New("the KTX2 file is too large")
 )
 
@@ -75,7 +75,7 @@ const (
 	schemeZstandard = 2
 )
 
-// faces is the number of images of a layer.
+// faces returns the number of images in a layer.
 func (t *Texture) faces() int {
 	if t.Cube {
 		return 6
@@ -83,18 +83,18 @@ func (t *Texture) faces() int {
 	return 1
 }
 
-// sliceSize is the bytes of one two-dimensional image of level n, or math.MaxInt if that is more than can be.
+// sliceSize returns the size of one two-dimensional image of level n in bytes, or math.MaxInt if it is larger.
 func (t *Texture) sliceSize(n int) int {
 	w, h, size := t.Format.Block()
 	return times(times((max(1, t.Width>>n)+w-1)/w, (max(1, t.Height>>n)+h-1)/h), size)
 }
 
-// levelSize is the bytes of level n, or math.MaxInt.
+// levelSize returns the size of level n in bytes, or math.MaxInt if it is larger.
 func (t *Texture) levelSize(n int) int {
 	return times(times(t.sliceSize(n), max(1, t.Depth>>n)), times(t.faces(), max(1, t.Layers)))
 }
 
-// times multiplies what is not negative, and never goes over math.MaxInt.
+// times multiplies numbers that are not negative. The result is at most math.MaxInt.
 func times(a, b int) int {
 	if hi, lo := bits.Mul64(uint64(a), uint64(b)); hi == 0 && lo < math.MaxInt {
 		return int(lo)
@@ -102,14 +102,14 @@ func times(a, b int) int {
 	return math.MaxInt
 }
 
-// Image is one two-dimensional image: a part of Levels[level], nothing is copied. Layers, faces and slices count from 0.
+// Image returns one two-dimensional image, as a slice of Levels[level]. Layers, faces and slices count from 0.
 func (t *Texture) Image(level, layer, face, slice int) []byte {
 	size := t.sliceSize(level)
 	at := ((layer*t.faces()+face)*max(1, t.Depth>>level) + slice) * size
 	return t.Levels[level][at : at+size : at+size]
 }
 
-// check refuses what a file cannot hold, the content of levels aside.
+// check returns an error if a file cannot store the texture. It does not check the content of the levels.
 func (t *Texture) check(levels int) error {
 	if _, ok := t.Format.info(); !ok {
 		return fmt.Errorf("vkFormat %d: %w", uint32(t.Format), ErrUnsupported)

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// every format of the package, in the order of numbers.
+// every returns all formats of the package, ordered by number.
 func every() []Format {
 	var all []Format
 	for f := range Format(200) {
@@ -32,7 +32,7 @@ func every() []Format {
 	return all
 }
 
-// counting gives a texture the levels that belong to it: bytes that count up, and a little noise in the upper half.
+// counting fills the levels of a texture with bytes that count up, and a little noise in the upper half.
 func counting(t *Texture, levels int) *Texture {
 	n := 0
 	for l := range levels {
@@ -50,7 +50,7 @@ func plain(f Format, w, h, levels int) *Texture {
 	return counting(&Texture{Format: f, Width: w, Height: h, Writer: "Kiln"}, levels)
 }
 
-// full is how many levels a size can have.
+// full returns the number of levels of a complete mip chain.
 func full(sides ...int) int {
 	n := 1
 	for m := max(sides[0], sides[1], sides[2]); m > 1; m /= 2 {
@@ -59,7 +59,7 @@ func full(sides ...int) int {
 	return n
 }
 
-// roundTrip encodes, has the file judged, and decodes.
+// roundTrip encodes a texture, checks the file, and decodes it.
 func roundTrip(t *testing.T, in *Texture) {
 	t.Helper()
 	b, err := Encode(in)
@@ -78,7 +78,7 @@ func roundTrip(t *testing.T, in *Texture) {
 	}
 }
 
-// The specification's numbers, counted by hand.
+// The numbers of the specification, counted by hand.
 func TestFormats(t *testing.T) {
 	if n := len(every()); n != 13+26+28 {
 		t.Errorf("%d formats", n)
@@ -145,7 +145,7 @@ func TestEncodeEveryShape(t *testing.T) {
 		} {
 			for _, zstd := range []bool{false, true} {
 				if zstd && f != R8 && f != RGB9E5 && f != BC7SRGB && f != ASTC(10, 6, false) {
-					continue // an encoder takes 4 ms to make
+					continue // creating an encoder takes 4 ms
 				}
 				x := x
 				x.Format, x.Zstd = f, zstd
@@ -159,7 +159,7 @@ func TestEncodeEveryShape(t *testing.T) {
 	}
 }
 
-// Images of a level lie in the order of the specification: layers, faces, slices.
+// The images of a level are in the order of the specification: layers, faces, slices.
 func TestImage(t *testing.T) {
 	x := counting(&Texture{Format: R8, Width: 2, Height: 2, Cube: true, Layers: 3}, 2)
 	if got, want := x.Image(0, 2, 4, 0), x.Levels[0][4*(2*6+4):][:4]; !bytes.Equal(got, want) || cap(got) != 4 {
@@ -171,7 +171,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Supercompressed levels are the same bytes every time, and smaller where they can be.
+// Supercompressed levels have the same bytes every time, and are smaller if possible.
 func TestZstd(t *testing.T) {
 	x := plain(RGBA8, 64, 64, 1)
 	for i := range x.Levels[0] {
@@ -191,7 +191,7 @@ func TestZstd(t *testing.T) {
 	}
 }
 
-// Files of programs that follow the specification's revision 3 have no bytesPlane0 when they are supercompressed.
+// Programs that follow revision 3 of the specification write bytesPlane0 as 0 in supercompressed files.
 func TestDecodeUnsizedDescriptor(t *testing.T) {
 	x := plain(BC7, 8, 8, 4)
 	for _, zstd := range []bool{true, false} {
@@ -207,13 +207,13 @@ func TestDecodeUnsizedDescriptor(t *testing.T) {
 	}
 }
 
-// What other programs may leave to the game, or order in another way.
+// Files of other programs may have no mip levels or key/values, and an unspecified transfer function.
 func TestDecodeForeign(t *testing.T) {
 	b, err := Encode(&Texture{Format: RGBA8, Width: 2, Height: 1, Levels: [][]byte{{1, 2, 3, 4, 5, 6, 7, 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary.LittleEndian.PutUint32(b[40:], 0) // levelCount 0: the game makes the others
+	binary.LittleEndian.PutUint32(b[40:], 0) // levelCount 0: the game generates the other levels
 	b[80+24+14] = 0                          // transfer function: unspecified
 	b[80+24+13] = 10                         // primaries: Display P3
 	binary.LittleEndian.PutUint64(b[56:], 0) // no key/values
@@ -226,7 +226,7 @@ func TestDecodeForeign(t *testing.T) {
 	}
 }
 
-// A program's name that is not UTF-8 becomes UTF-8, so that the texture can be written again.
+// A writer's name that is not UTF-8 is converted to UTF-8, so that the texture can be written again.
 func TestDecodeWriter(t *testing.T) {
 	b, err := Encode(plain(R8, 1, 1, 1))
 	if err != nil {
@@ -238,7 +238,7 @@ func TestDecodeWriter(t *testing.T) {
 	}
 }
 
-// A channel that a format does not have is what sampling it gives.
+// A channel that the format does not have is replaced by the value that sampling returns.
 func TestDecodeSwizzle(t *testing.T) {
 	for _, tt := range []struct {
 		f          Format
@@ -300,7 +300,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// annotated writes a file down with the names of its fields. It follows the file's own offsets.
+// annotated lists the bytes of a file with the names of its fields. It follows the file's own offsets.
 func annotated(b []byte) string {
 	var out strings.Builder
 	at := 0
@@ -385,7 +385,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// put makes a change of a file: a number at an offset.
+// put returns a function that writes a number at an offset of a file.
 func put(at int, v uint32) func([]byte) []byte {
 	return func(b []byte) []byte { binary.LittleEndian.PutUint32(b[at:], v); return b }
 }
@@ -456,7 +456,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// compressed is a file of one level of R8 whose compressed bytes are given.
+// compressed returns a file with one level of R8 and the given compressed bytes.
 func compressed(t *testing.T, w, h int, level []byte) []byte {
 	t.Helper()
 	b, err := Encode(&Texture{Format: R8, Width: 1, Height: 1, Zstd: true, Levels: [][]byte{{7}}})
@@ -524,7 +524,7 @@ func TestDecodeBombs(t *testing.T) {
 	}
 }
 
-// A size that does not fit an int is not a size of a level.
+// levelSize returns math.MaxInt for a size that does not fit an int.
 func TestLevelSizeSaturates(t *testing.T) {
 	x := &Texture{Format: RGBA32F, Width: maxSide, Height: maxSide, Depth: maxSide, Layers: maxLayers, Cube: true}
 	if n := x.levelSize(0); n != math.MaxInt {
@@ -549,7 +549,7 @@ func FuzzDecode(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		x, err := DecodeLimit(data, limit)
 		runtime.ReadMemStats(&after)
-		// 8 MiB is what the decompressor takes for itself.
+		// The decompressor allocates 8 MiB for itself.
 		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(2*limit+8<<20+16*len(data)) {
 			t.Fatalf("%d bytes allocated for %d", n, len(data))
 		}

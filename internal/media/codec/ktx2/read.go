@@ -10,13 +10,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxInflated is the most bytes that all levels together may have for Decode, in the file or inflated.
+// MaxInflated is the limit of Decode for the total size of all levels, in the file or decompressed.
 const MaxInflated = 1 << 30
 
-// Decode reads a file. Levels are slices of data, nothing is copied, unless they are compressed.
+// Decode reads a file. Levels are slices of data, without a copy, unless they are compressed.
 func Decode(data []byte) (*Texture, error) { return DecodeLimit(data, MaxInflated) }
 
-// DecodeLimit is Decode for a caller that has a limit of its own for the bytes of all levels.
+// DecodeLimit is Decode with the caller's limit for the total size of all levels.
 func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 	t, levels, err := parse(data)
 	if err != nil {
@@ -44,7 +44,7 @@ func DecodeLimit(data []byte, maxBytes int) (*Texture, error) {
 	return t, nil
 }
 
-// Size is the bytes of so many levels, the largest first, when they are not compressed.
+// Size returns the total size of the given number of uncompressed levels, the largest first, in bytes.
 func (t *Texture) Size(levels int) int64 {
 	sum := int64(0)
 	for n := range levels {
@@ -53,15 +53,15 @@ func (t *Texture) Size(levels int) int64 {
 	return sum
 }
 
-// DecodeConfig reads all but the levels, and says how many there are.
+// DecodeConfig reads everything except the levels, and returns their number.
 func DecodeConfig(data []byte) (t *Texture, levels int, err error) {
 	t, parts, err := parse(data)
 	return t, len(parts), err
 }
 
-// inflate makes size bytes of a level, and none before the level can hold as many.
+// inflate decompresses a level to size bytes. It allocates memory only after a check that the level can have that size.
 func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
-	// The densest that Zstandard has is a block of 4 bytes for 128 KiB of one value (RFC 8878, section 3.1.1.2).
+	// The densest form in Zstandard is a block of 4 bytes for 128 KiB of one value (RFC 8878, section 3.1.1.2).
 	const densest = 128 << 10 / 4
 	if size/densest > len(level) {
 		return nil, fmt.Errorf("%d bytes cannot hold %d: %w", len(level), size, ErrTruncated)
@@ -73,7 +73,7 @@ func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
 	if head.HasFCS && head.FrameContentSize > uint64(size) {
 		return nil, fmt.Errorf("%d bytes, not %d: %w", head.FrameContentSize, size, ErrDamaged)
 	}
-	if size/dense > len(level) { // what is so dense is counted first
+	if size/dense > len(level) { // dense levels are counted first
 		n, err := count(level, size)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -92,10 +92,10 @@ func inflate(dec *zstd.Decoder, level []byte, size int) ([]byte, error) {
 	return b, nil
 }
 
-// dense is how many bytes one may become without a question.
+// dense is the number of bytes per compressed byte up to which a level is decompressed without being counted.
 const dense = 64
 
-// count tells how many bytes a level inflates to, up to one more than most, without keeping them.
+// count returns the number of bytes that a level decompresses to, at most most+1, without storing them.
 func count(level []byte, most int) (int, error) {
 	dec, err := zstd.NewReader(bytes.NewReader(level), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -106,7 +106,7 @@ func count(level []byte, most int) (int, error) {
 	return int(n), err
 }
 
-// parse reads all but the levels, and cuts these out of data as they are.
+// parse reads everything except the levels, and returns these as slices of data.
 func parse(data []byte) (*Texture, [][]byte, error) {
 	if len(data) < len(identifier) || string(data[:len(identifier)]) != identifier {
 		return nil, nil, fmt.Errorf("no identifier: %w", ErrDamaged)
@@ -137,7 +137,7 @@ func parse(data []byte) (*Texture, [][]byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("key/value data: %w", err)
 	}
-	if err := t.check(count); err != nil { // again, with what the key/values say
+	if err := t.check(count); err != nil { // again, with the key/values
 		return nil, nil, err
 	}
 	return t, levels, nil
@@ -159,13 +159,13 @@ func parseHead(data []byte) (t *Texture, levels int, err error) {
 	if faces != 1 && faces != 6 {
 		return nil, 0, fmt.Errorf("%d faces: %w", faces, ErrDamaged)
 	}
-	// Held against limits as they are in the file: an int may have 32 bits.
+	// Compare the values as stored, since an int may have 32 bits.
 	if max(u32(20), u32(24), u32(28), u32(32)) > maxSide || count > 32 {
 		return nil, 0, fmt.Errorf("size %d x %d x %d, %d layers, %d levels: %w", u32(20), u32(24), u32(28), u32(32), count, ErrUnsupported)
 	}
 	t = &Texture{Format: Format(u32(12)), Width: int(u32(20)), Height: int(u32(24)), Depth: int(u32(28)), Layers: int(u32(32)),
 		Cube: faces == 6, Zstd: scheme == schemeZstandard}
-	levels = max(1, int(count)) // 0: the game makes the others
+	levels = max(1, int(count)) // 0: the game generates the other levels
 	if err := t.check(levels); err != nil {
 		return nil, 0, err
 	}
@@ -175,7 +175,7 @@ func parseHead(data []byte) (t *Texture, levels int, err error) {
 	return t, levels, nil
 }
 
-// cut finds the levels, as they are in the file.
+// cut returns the levels as they are in the file.
 func (t *Texture) cut(data []byte, count int) ([][]byte, error) {
 	if len(data) < levelsAt+count*levelEntry {
 		return nil, ErrTruncated
@@ -195,7 +195,7 @@ func (t *Texture) cut(data []byte, count int) ([][]byte, error) {
 	return levels, nil
 }
 
-// part is data[at:at+size], if it is there.
+// part returns data[at:at+size], or an error if data is too short.
 func part(data []byte, at, size uint64) ([]byte, error) {
 	if n := uint64(len(data)); at > n || size > n-at {
 		return nil, ErrTruncated
@@ -234,8 +234,8 @@ func (t *Texture) readKeyValues(kvd []byte) error {
 	return nil
 }
 
-// readSwizzle puts what sampling gives in the place of channels that the format does not have: 0, and 1 for alpha. Some
-// programs write "rgba" for everything; check sees to the rest.
+// readSwizzle replaces channels that the format does not have by the value that sampling returns: 0, and 1 for alpha. Some
+// programs write "rgba" for every format. check finds other errors.
 func (t *Texture) readSwizzle(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -248,7 +248,7 @@ func (t *Texture) readSwizzle(s string) string {
 	}, s)
 }
 
-// readOrientation understands columns from left to right. Which way slices go is not kept.
+// readOrientation supports only columns from left to right. It ignores the direction of slices.
 func (t *Texture) readOrientation(s string) error {
 	if t.Depth > 0 {
 		s = strings.TrimRight(s, "io")

@@ -7,10 +7,10 @@ import (
 	"math/bits"
 )
 
-// Shell is what can be said of a file whose levels Kiln does not decode.
+// Shell describes a file whose levels Kiln does not decode.
 type Shell struct {
-	Format Format // 0 of Basis Universal and others that Vulkan has no number for
-	Scheme string // of supercompression: "", "BasisLZ", "Zstandard", "ZLIB", "number 9"
+	Format Format // 0 for Basis Universal and other formats without a Vulkan number
+	Scheme string // supercompression: "", "BasisLZ", "Zstandard", "ZLIB", "number 9"
 
 	Width, Height, Depth, Layers, Faces, Levels int
 }
@@ -26,8 +26,9 @@ func (s *Shell) String() string {
 	return name
 }
 
-// ReadShell checks the structure of a file of any format: its head, where its levels lie, its descriptor and its key/values. What is in the
-// levels is not looked at; maxBytes is what they may claim to have together once they are unpacked.
+// ReadShell checks the structure of a file of any format: its head, the positions of its levels, its descriptor and its
+// key/values. It does not check the content of the levels. maxBytes limits the total size that they claim to have when
+// unpacked.
 func ReadShell(data []byte, maxSide int, maxBytes int64) (*Shell, error) {
 	if len(data) < levelsAt {
 		return nil, ErrTruncated
@@ -55,7 +56,7 @@ func ReadShell(data []byte, maxSide int, maxBytes int64) (*Shell, error) {
 	return s, errors.Join(checkLevels(data, s.Levels, scheme, maxBytes), checkParts(data, scheme))
 }
 
-// checkLevels looks at the index: u64 offset, bytes and bytes unpacked of each.
+// checkLevels checks the index of levels: u64 offset, bytes and unpacked bytes of each.
 func checkLevels(data []byte, count int, scheme uint32, maxBytes int64) error {
 	if len(data) < levelsAt+count*levelEntry {
 		return ErrTruncated
@@ -77,7 +78,7 @@ func checkLevels(data []byte, count int, scheme uint32, maxBytes int64) error {
 	return nil
 }
 
-// checkParts looks at what is beside the levels: descriptor, key/values, and what all levels share in BasisLZ.
+// checkParts checks the other parts: descriptor, key/values, and the data that all levels share in BasisLZ.
 func checkParts(data []byte, scheme uint32) error {
 	u32 := func(i int) uint64 { return uint64(binary.LittleEndian.Uint32(data[i:])) }
 	dfd, err := part(data, u32(indexAt), u32(indexAt+4))
@@ -91,7 +92,7 @@ func checkParts(data []byte, scheme uint32) error {
 	if err == nil {
 		err = (&Texture{}).readKeyValues(kvd)
 	}
-	if err != nil && !errors.Is(err, ErrUnsupported) { // an orientation, of which nothing is asked
+	if err != nil && !errors.Is(err, ErrUnsupported) { // an unsupported orientation, which does not matter here
 		return fmt.Errorf("key/value data: %w", err)
 	}
 	shared, err := part(data, binary.LittleEndian.Uint64(data[indexAt+16:]), binary.LittleEndian.Uint64(data[indexAt+24:]))

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Encode makes a file. The same texture gives the same bytes on every machine.
+// Encode encodes a texture. The same texture gives the same bytes on every machine.
 func Encode(t *Texture) ([]byte, error) {
 	if err := t.check(len(t.Levels)); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func Encode(t *Texture) ([]byte, error) {
 	return b, nil
 }
 
-// place says where levels begin and the file ends, if there is room from at on: the smallest level first, so that a game can
-// show it while the others come.
+// place returns the offsets of the levels and the end of the file, for levels that start at byte at or later. The smallest
+// level is first, so that a game can show it while it loads the others.
 func (t *Texture) place(levels [][]byte, at int) (offsets []int, end int) {
 	unit := 1 // "required_alignment" of the specification, section 3.9.7
 	if !t.Zstd {
@@ -75,7 +75,7 @@ func (t *Texture) place(levels [][]byte, at int) (offsets []int, end int) {
 	return offsets, at
 }
 
-// lcm4 is the least common multiple of n and 4.
+// lcm4 returns the least common multiple of n and 4.
 func lcm4(n int) int {
 	switch {
 	case n%4 == 0:
@@ -86,12 +86,13 @@ func lcm4(n int) int {
 	return 4 * n
 }
 
-// deflate compresses each level by itself, with one goroutine and one fixed effort: the bytes must not depend on the machine. Of
-// klauspost/compress's four efforts it is the third. On BC7 of four game textures that gave 80, 41, 26 and 25 % of the size at
-// 50 to 104 MB/s, with 20 MB of memory; the fourth gave 77, 39, 25 and 25 % at 12 to 34 MB/s, with 52 MB for every worker.
+// deflate compresses each level separately, with one goroutine and a fixed effort, so that the bytes do not depend on the
+// machine. It uses the third of klauspost/compress's four efforts. On BC7 of four game textures, the third gave 80, 41, 26
+// and 25 % of the size at 50 to 104 MB/s, with 20 MB of memory; the fourth gave 77, 39, 25 and 25 % at 12 to 34 MB/s, with
+// 52 MB for every worker.
 func deflate(levels [][]byte) ([][]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBetterCompression),
-		zstd.WithSingleSegment(true)) // so that a reader needs no memory beside the level itself
+		zstd.WithSingleSegment(true)) // a reader needs no memory besides the level itself
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func deflate(levels [][]byte) ([][]byte, error) {
 	return out, nil
 }
 
-// Keys, in the order that a file must have them in.
+// Keys, in the order that the file format requires.
 const (
 	keyOrientation = "KTXorientation"
 	keySwizzle     = "KTXswizzle"

@@ -1,12 +1,12 @@
-// Package mp3 reads the container of MP3 sound: where frames are, how long the sound is, and which frames of what a decoder
-// gives belong to it. It does not decode.
+// Package mp3 reads the container of MP3 sound: the positions of frames, the length of the sound, and which decoded samples
+// belong to it. It does not decode.
 //
-// It follows ISO/IEC 11172-3 and 13818-3 for the head of a frame, the description of the Xing and LAME tag by Gabriel Bouvigne
-// (2004), and ID3v2 (2.2 to 2.4), ID3v1 and APEv2 for tags. A file is
+// It follows ISO/IEC 11172-3 and 13818-3 for the head of a frame, the description of the Xing and LAME tag by Gabriel
+// Bouvigne (2004), and ID3v2 (2.2 to 2.4), ID3v1 and APEv2 for tags. A file is
 //
 //	ID3v2 tags
 //	a frame without sound, with the Xing, Info or VBRI tag: number of frames, samples that the encoder added
-//	frames of 1152 or 576 samples of each channel, u32 head: 11 bits set, version, layer, bit rate, sample rate, padding, channels
+//	frames of 1152 or 576 samples per channel, u32 head: 11 bits set, version, layer, bit rate, sample rate, padding, channels
 //	APEv2 and ID3v1 tags
 package mp3
 
@@ -20,7 +20,7 @@ import (
 	"unicode/utf16"
 )
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".mp3"
 
 var (
@@ -29,41 +29,41 @@ var (
 	ErrUnsupported = errors.New("not supported")
 )
 
-// DecoderDelay is how many samples later than the encoder was given them any decoder of layer III gives them.
+// DecoderDelay is the delay of any decoder of layer III in samples.
 const DecoderDelay = 529
 
 const (
-	maxTag  = 64 << 20 // a tag may hold pictures
+	maxTag  = 64 << 20 // a tag may contain images
 	maxJunk = 1 << 20  // before the first frame
 )
 
-// File is what there is to know without decoding.
+// File is the information about a file without decoding.
 type File struct {
 	Rate, Channels int
 	Layer          int
-	FrameSamples   int    // of each channel
-	Audio          int64  // where frames of sound begin
-	AudioEnd       int64  // and end
+	FrameSamples   int    // per channel
+	Audio          int64  // start of the first frame of sound
+	AudioEnd       int64  // end of the last frame of sound
 	Frames         int64  // of sound
-	Skip           int64  // samples of each channel of what is decoded that come before the sound
-	Samples        int64  // of each channel that are the sound
-	Gapless        bool   // the encoder says how much it added
-	BitRate        int    // mean, bits a second
-	Tag            []byte // the ID3v2 tag, whole
+	Skip           int64  // decoded samples per channel before the sound
+	Samples        int64  // samples of the sound per channel
+	Gapless        bool   // the encoder recorded how many samples it added
+	BitRate        int    // mean bits per second
+	Tag            []byte // the complete ID3v2 tag
 	Texts          []Text
 	Warnings       []string
 }
 
-// Text is from an ID3v2 TXXX frame: LOOPSTART, for example.
+// Text is a text of an ID3v2 TXXX frame, such as LOOPSTART.
 type Text struct{ Name, Value string }
 
 // Head is the head of a frame.
 type Head struct {
 	Rate, Channels, Layer int
-	Samples               int // of each channel
-	Size                  int // bytes, with the head; 0 of a free bit rate
+	Samples               int // per channel
+	Size                  int // bytes, including the head; 0 for a free bit rate
 	BitRate               int
-	side                  int // bytes of side information of layer III
+	side                  int // bytes of side information in layer III
 }
 
 var bitRates = [2][3][15]int{ // kbit/s; MPEG-1, MPEG-2; layers I to III
@@ -78,7 +78,7 @@ var bitRates = [2][3][15]int{ // kbit/s; MPEG-1, MPEG-2; layers I to III
 	},
 }
 
-// ParseHead reads the four bytes that a frame begins with.
+// ParseHead parses the first four bytes of a frame.
 func ParseHead(b []byte) (h Head, ok bool) {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 {
 		return h, false
@@ -117,12 +117,12 @@ func ParseHead(b []byte) (h Head, ok bool) {
 	return h, true
 }
 
-// like reports whether two frames can be of one stream.
+// like reports whether two frames can belong to the same stream.
 func (h Head) like(o Head) bool {
 	return h.Rate == o.Rate && h.Layer == o.Layer && h.Samples == o.Samples
 }
 
-// window reads a file in order, a large piece at a time.
+// window reads a file sequentially in large pieces.
 type window struct {
 	in   io.ReaderAt
 	size int64
@@ -131,7 +131,7 @@ type window struct {
 	err  error
 }
 
-// bytes gives up to n bytes at a place; fewer at the end.
+// bytes returns up to n bytes at a position; fewer at the end.
 func (w *window) bytes(at int64, n int) []byte {
 	const piece = 64 << 10
 	if at < w.at || at+int64(n) > w.at+int64(len(w.buf)) {
@@ -150,7 +150,7 @@ func (w *window) bytes(at int64, n int) []byte {
 	return b[:min(n, len(b))]
 }
 
-// Read reads a file, all its heads of frames.
+// Read reads a file, with the heads of all frames.
 func Read(in io.ReaderAt, size int64) (*File, error) {
 	f := &File{}
 	w := &window{in: in, size: size}
@@ -192,7 +192,7 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 		return nil, w.err
 	}
 	if f.Frames == 0 {
-		return nil, fmt.Errorf("there is no sound in it: %w", ErrTruncated)
+		return nil, fmt.Errorf("no sound in the file: %w", ErrTruncated)
 	}
 	f.BitRate = int(bytes * 8 * int64(f.Rate) / (f.Frames * int64(f.FrameSamples)))
 	f.length(lame)
@@ -221,7 +221,7 @@ func (f *File) warn(format string, args ...any) {
 	}
 }
 
-// sync finds the first frame from a place on: one that another one follows, or the end.
+// sync finds the first frame at or after a position that is followed by another frame or the end.
 func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 	for stop := min(end, at+maxJunk); at < stop; at++ {
 		b := w.bytes(at, 4)
@@ -233,7 +233,7 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 			continue
 		}
 		if h.Size == 0 {
-			return h, at, fmt.Errorf("its bit rate is free: %w", ErrUnsupported)
+			return h, at, fmt.Errorf("free bit rate: %w", ErrUnsupported)
 		}
 		next := at + int64(h.Size)
 		if next+4 > end {
@@ -249,18 +249,18 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 	if w.err != nil {
 		return Head{}, 0, w.err
 	}
-	return Head{}, at, fmt.Errorf("there is no frame of MP3 in it: %w", ErrDamaged)
+	return Head{}, at, fmt.Errorf("no frame of MP3 in the file: %w", ErrDamaged)
 }
 
-// lame is what the first frame says, if it holds no sound.
+// lame is the information in the first frame, if that has no sound.
 type lame struct {
 	frames        int64
 	gapless       bool
-	before, after int64 // samples that the encoder added
+	before, after int64 // number of samples that the encoder added
 }
 
-// read reads the tag behind the side information: "Xing" or "Info", u32 flags, and by these u32 frames, u32 bytes, 100 bytes, u32 quality;
-// then 21 bytes, 12 bits samples before the sound, 12 bits after it. Numbers are big-endian.
+// read reads the tag after the side information: "Xing" or "Info", u32 flags, then for each flag u32 frames, u32 bytes, 100
+// bytes, u32 quality; then 21 bytes, 12 bits samples before the sound, 12 bits after it. Numbers are big-endian.
 func (l *lame) read(b []byte, h Head) bool {
 	be := binary.BigEndian
 	if len(b) >= 36+18 && string(b[36:40]) == "VBRI" {
@@ -271,7 +271,7 @@ func (l *lame) read(b []byte, h Head) bool {
 		return false
 	}
 	at := 4 + h.side
-	if b[1]&1 == 0 && len(b) > at+2+4 { // protected by a checksum
+	if b[1]&1 == 0 && len(b) > at+2+4 { // it has a checksum
 		if id := string(b[at+2 : at+6]); id == "Xing" || id == "Info" {
 			at += 2
 		}
@@ -299,7 +299,7 @@ func (l *lame) read(b []byte, h Head) bool {
 		}
 		at += part.size
 	}
-	if len(b) < at+24 || b[at] == 0 { // no encoder's name
+	if len(b) < at+24 || b[at] == 0 { // without the name of an encoder
 		return true
 	}
 	l.gapless = true
@@ -307,7 +307,7 @@ func (l *lame) read(b []byte, h Head) bool {
 	return true
 }
 
-// tail is where tags behind the frames begin.
+// tail returns the start of the tags after the frames.
 func tail(w *window, size int64) int64 {
 	if size >= 128 && string(w.bytes(size-128, 3)) == "TAG" {
 		size -= 128
@@ -324,10 +324,10 @@ func tail(w *window, size int64) int64 {
 	return size
 }
 
-// tags reads ID3v2 tags, and returns where they end.
+// tags reads ID3v2 tags, and returns their end.
 //
-//	0  "ID3", u8 version, u8 revision, u8 flags: 0x80 unsynchronised, 0x40 extended, 0x10 with a foot
-//	6  u32 size, 7 bits a byte, of frames: 4 letters, u32 size, u16 flags, body
+//	0  "ID3", u8 version, u8 revision, u8 flags: 0x80 unsynchronised, 0x40 extended, 0x10 with a footer
+//	6  u32 size, 7 bits per byte, of frames: 4 letters, u32 size, u16 flags, body
 func (f *File) tags(w *window) (at int64) {
 	for {
 		h := w.bytes(at, 10)
@@ -376,7 +376,7 @@ func (f *File) texts(b []byte, version byte) {
 	}
 }
 
-// text is by its encoding: 0 Latin-1, 1 UTF-16 with a mark of its order, 2 UTF-16 big-endian, 3 UTF-8.
+// text decodes a text: encoding 0 is Latin-1, 1 UTF-16 with a byte order mark, 2 UTF-16 big-endian, 3 UTF-8.
 func text(encoding byte, b []byte) string {
 	switch encoding {
 	case 0:
@@ -403,7 +403,7 @@ func text(encoding byte, b []byte) string {
 	return string(b)
 }
 
-// Retag makes an ID3v2.4 tag of texts and of the frames of a tag of version 3 or 4; of another tag, only the texts are kept.
+// Retag returns an ID3v2.4 tag with texts and the frames of an old tag of version 3 or 4. Frames of other tags are not kept.
 func Retag(old []byte, texts []Text) []byte {
 	var body []byte
 	if len(old) >= 10 && (old[3] == 3 || old[3] == 4) && old[5] == 0 {
@@ -412,7 +412,7 @@ func Retag(old []byte, texts []Text) []byte {
 			if old[3] == 3 {
 				n = int(min(binary.BigEndian.Uint32(b[4:]), maxTag))
 			}
-			if n > len(b)-10 || old[3] == 3 && b[9] != 0 { // compressed or encrypted, which version 4 writes otherwise
+			if n > len(b)-10 || old[3] == 3 && b[9] != 0 { // compressed or encrypted: version 4 has another form for these
 				break
 			}
 			if string(b[:4]) != "TXXX" || !replaced(b[10:10+n], texts) {

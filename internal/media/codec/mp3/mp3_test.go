@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// frame is one of 128 kbit/s, 44,100 Hz, stereo: 417 bytes.
+// frame returns a frame of 128 kbit/s, 44,100 Hz, stereo: 417 bytes.
 func frame(fill byte) []byte {
 	return append([]byte{0xff, 0xfb, 0x90, 0x00}, bytes.Repeat([]byte{fill}, 413)...)
 }
 
-// info is the frame of the LAME tag, with a number of frames, and how many samples were added before and after.
+// info returns the frame with the LAME tag: number of frames, and of samples added before and after.
 func info(frames, before, after int) []byte {
 	b := frame(0)
 	copy(b[36:], "Info\x00\x00\x00\x01")
@@ -55,7 +55,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// Tags before and behind, and junk between frames, are no sound.
+// Tags before and after the sound, and junk between frames, are ignored.
 func TestAround(t *testing.T) {
 	tag := Retag(nil, []Text{{"LOOPSTART", "12"}, {"Ä", "ö"}})
 	id3v1 := append([]byte("TAG"), make([]byte, 125)...)
@@ -70,7 +70,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Texts of all encodings and both versions are read, and kept by another tag.
+// Texts of all encodings and both versions are read, and kept by Retag.
 func TestTexts(t *testing.T) {
 	frame3 := func(body string) string { return "TXXX\x00\x00\x00" + string(rune(len(body))) + "\x00\x00" + body }
 	body := frame3("\x00A\x00caf\xe9") + frame3("\x01\xff\xfeB\x00\x00\x00\xff\xfex\x00") + frame3("\x02\x00C\x00\x00\x00y") + "TIT2\x00\x00\x00\x03\x00\x00\x00hi"

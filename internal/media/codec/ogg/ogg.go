@@ -1,17 +1,17 @@
-// Package ogg reads and writes the container of Vorbis and Opus sound as a stream: pages, packets, comments, and which frames of
-// what is decoded belong to the sound. What is in the packets of audio it does not know.
+// Package ogg reads and writes the container of Vorbis and Opus sound as a stream: pages, packets, comments, and which
+// decoded frames belong to the sound. It does not parse the content of audio packets.
 //
-// It follows RFC 3533 (Ogg), RFC 7845 (Opus in Ogg) and the Vorbis I specification. Numbers are little-endian. A file is pages:
+// It follows RFC 3533 (Ogg), RFC 7845 (Opus in Ogg) and the Vorbis I specification. Numbers are little-endian. A file is
+// pages:
 //
 //	 0  "OggS", u8 0
-//	 5  u8   flags: 1 the first packet goes on from the page before, 2 first page, 4 last page
-//	 6  i64  granule position: of Vorbis and Opus, frames up to the end of the last packet that ends here; -1 if none ends
+//	 5  u8   flags: 1 the first packet continues from the previous page, 2 first page, 4 last page
+//	 6  i64  granule position: for Vorbis and Opus, frames up to the end of the last packet that ends in this page; -1 if none ends
 //	14  u32  serial number of the stream, u32 number of the page, u32 CRC-32 (0x04c11db7, not reflected)
 //	26  u8   number of segments, as many u8 sizes; a packet ends with the first segment of less than 255 bytes
 //
-// The first stream of Vorbis or Opus is read; pages of others are passed over, and so is what is chained after its end. Pages whose
-// checksum is
-// wrong are left out with a warning.
+// The first stream of Vorbis or Opus is read. Pages of other streams and data chained after its end are ignored. Pages with
+// a wrong checksum are skipped with a warning.
 package ogg
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// What such files are called: Vorbis, or any sound, and Opus.
+// File name extensions: Vorbis, any sound, and Opus.
 const (
 	Extension      = ".ogg"
 	AudioExtension = ".oga"
@@ -35,7 +35,7 @@ var (
 	ErrUnsupported = errors.New("not supported")
 )
 
-// Codec is what a stream holds.
+// Codec is the codec of a stream.
 type Codec int
 
 const (
@@ -48,24 +48,24 @@ func (c Codec) String() string { return [...]string{"Vorbis", "Opus"}[c] }
 const (
 	pageHead  = 27
 	maxPage   = pageHead + 255 + 255*255
-	maxPacket = 16 << 20 // a header with pictures in its comments may be large
+	maxPacket = 16 << 20 // a header may be large, with images in its comments
 	maxTexts  = 4096
 )
 
-// Stream is what the headers say.
+// Stream has the content of the headers.
 type Stream struct {
 	Codec    Codec
-	Rate     int // frames a second of what is decoded: 48000 of Opus
+	Rate     int // decoded frames per second: 48000 for Opus
 	Channels int
-	Input    int    // Opus: rate before it was encoded, for information; 0 if unknown
-	Skip     int64  // Opus: frames of what is decoded that come before the sound
-	Gain     int    // Opus: to be applied to what is decoded, in 1/256 dB
+	Input    int    // Opus: rate before encoding, for information; 0 if unknown
+	Skip     int64  // Opus: decoded frames before the sound
+	Gain     int    // Opus: gain to apply to the decoded sound, in 1/256 dB
 	Mapping  byte   // Opus: 0 for one or two channels
-	Table    []byte // Opus: of another mapping: number of streams, of pairs, and the channel that each output is
+	Table    []byte // Opus: for other mappings: number of streams, of pairs, and the channel of each output
 	Serial   uint32
 	Vendor   string
 	Comments []string // "NAME=value"
-	Headers  [][]byte // packets: two of Opus, three of Vorbis
+	Headers  [][]byte // packets: two for Opus, three for Vorbis
 }
 
 var crcTable = func() (t [256]uint32) {
@@ -90,7 +90,7 @@ func crc(sum uint32, b []byte) uint32 {
 	return sum
 }
 
-// codecOf goes by the first packet.
+// codecOf returns the codec of a stream by its first packet.
 func codecOf(packet []byte) (Codec, bool) {
 	switch {
 	case len(packet) >= 30 && string(packet[:7]) == "\x01vorbis":
@@ -101,7 +101,7 @@ func codecOf(packet []byte) (Codec, bool) {
 	return 0, false
 }
 
-// identify reads the first packet.
+// identify parses the first packet.
 func (s *Stream) identify(b []byte) error {
 	le := binary.LittleEndian
 	if s.Codec == Vorbis {
@@ -130,10 +130,10 @@ func (s *Stream) identify(b []byte) error {
 	return nil
 }
 
-// commentHead is what comments begin with.
+// commentHead returns the first bytes of a packet of comments.
 func (c Codec) commentHead() string { return [...]string{"\x03vorbis", "OpusTags"}[c] }
 
-// comments reads the second packet: u32 size and text of the writer's name, u32 number, each u32 size and text.
+// comments parses the second packet: u32 size and text of the writer's name, u32 number, each u32 size and text.
 func (s *Stream) comments(b []byte) error {
 	rest, ok := bytes.CutPrefix(b, []byte(s.Codec.commentHead()))
 	b = rest
@@ -167,7 +167,7 @@ func (s *Stream) comments(b []byte) error {
 	return nil
 }
 
-// Comment gives the first comment of a name; capitals do not matter.
+// Comment returns the first comment of a name, ignoring case.
 func (s *Stream) Comment(name string) (string, bool) {
 	for _, c := range s.Comments {
 		if n, v, ok := strings.Cut(c, "="); ok && strings.EqualFold(n, name) {
@@ -177,7 +177,7 @@ func (s *Stream) Comment(name string) (string, bool) {
 	return "", false
 }
 
-// commentPacket writes comments. Vorbis has a bit of framing at the end.
+// commentPacket returns a packet of comments. In Vorbis it ends with a framing bit.
 func (c Codec) commentPacket(vendor string, comments []string) []byte {
 	le := binary.LittleEndian
 	b := []byte(c.commentHead())
@@ -192,7 +192,8 @@ func (c Codec) commentPacket(vendor string, comments []string) []byte {
 	return b
 }
 
-// OpusFrames is how many frames of 48,000 Hz a packet of Opus holds, by its first byte or two (RFC 6716, 3.1); 0 if it is damaged.
+// OpusFrames returns the number of frames of 48,000 Hz in a packet of Opus, by its first byte or two (RFC 6716, 3.1), or 0
+// if it is damaged.
 func OpusFrames(packet []byte) int64 {
 	if len(packet) == 0 {
 		return 0

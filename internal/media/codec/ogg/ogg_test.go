@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// opus is a stream of Opus: packets of as many bytes as are given, so many on a page, each of 960 frames.
+// opus returns a stream of Opus: packets of the given sizes, perPage on a page, each of 960 frames.
 func opus(sizes []int, perPage int, comments ...string) []byte {
 	head := append([]byte("OpusHead\x01\x02"), 0x38, 1, 0x80, 0xbb, 0, 0, 0, 0, 0)
 	var b []byte
@@ -90,7 +90,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// Other streams, junk between pages and a damaged page do not stop the rest.
+// Other streams, junk between pages and a damaged page do not affect the rest.
 func TestOthers(t *testing.T) {
 	data := opus(sizes, 3)
 	second := bytes.Index(data[1:], []byte("OggS")) + 1
@@ -108,7 +108,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// Rewrite changes comments and serial number, and no packet and no granule position.
+// Rewrite changes only comments and serial number, not packets and granule positions.
 func TestRewrite(t *testing.T) {
 	for _, data := range [][]byte{opus(sizes, 3), opus(sizes, 3)[:len(opus(sizes, 3))-2], opus([]int{9}, 1)} {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)))

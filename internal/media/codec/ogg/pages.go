@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// timing is how many frames a packet adds to those before it.
+// timing computes the number of frames of each packet.
 type timing struct {
 	codec  Codec
 	blocks [2]int64 // Vorbis: sizes of the short and the long block
-	long   []bool   // of each mode
-	bits   uint     // of the number of a mode
-	last   int64    // size of the block before; 0 at the begin
+	long   []bool   // for each mode, whether its block is long
+	bits   uint     // bits of a mode number
+	last   int64    // size of the previous block; 0 at the start
 }
 
 func newTiming(s *Stream) (*timing, error) {
@@ -36,9 +36,10 @@ func newTiming(s *Stream) (*timing, error) {
 	return t, nil
 }
 
-// modes are those at the end of the third header of Vorbis, and whether each has long blocks (Vorbis I, 4.2.4): six bits say how many
-// there are less one; each has a bit for the size, 16 and 16 bits that are 0, and 8; one bit that is set ends the header. What comes
-// before is not read, so they are found from the end: as many as fit and say so.
+// modes returns for each mode of Vorbis whether it has long blocks. Modes are at the end of the third header (Vorbis I,
+// 4.2.4): six bits with their number less one; for each, a bit for the size, 16 and 16 bits that are 0, and 8; a bit that is
+// set ends the header. The data before them is not parsed, so modes are searched from the end: as many as fit and match
+// their number.
 func modes(header []byte) (long []bool) {
 	const size = 41
 	header = bytes.TrimRight(header, "\x00")
@@ -72,7 +73,7 @@ func modes(header []byte) (long []bool) {
 	return long
 }
 
-// frames of a packet.
+// frames returns the number of frames that a packet adds.
 func (t *timing) frames(packet []byte) int64 {
 	if t.codec == Opus {
 		return OpusFrames(packet)
@@ -96,11 +97,12 @@ func (t *timing) frames(packet []byte) int64 {
 	return n
 }
 
-// Cut rewrites a stream with other comments and another serial number, so that it has exactly as many frames: after skip, which only
-// Opus has, and with packets that come later left out. The stream must have at least that number, and its sound must begin with its first packet.
+// Cut rewrites a stream with other comments and another serial number so that it has exactly the given number of frames,
+// after skip frames, which only Opus has. It leaves out later packets. The stream must have at least that number of frames,
+// and its sound must begin with its first packet.
 //
-// The first packet has a page of its own. Players find where the sound begins by the first page, and some do not if that is the last
-// one, too: they lose frames at the end of short sounds.
+// The first packet has its own page. Players find the start of the sound by the first page, and some fail if that is also
+// the last one: they lose frames at the end of short sounds.
 func Cut(to io.Writer, r *Reader, serial uint32, vendor string, comments []string, skip, frames int64) error {
 	t, err := newTiming(&r.Stream)
 	if err != nil {
@@ -141,19 +143,19 @@ func Cut(to io.Writer, r *Reader, serial uint32, vendor string, comments []strin
 	return w.flush(4)
 }
 
-// pager writes packets into pages of a second at most.
+// pager writes packets to pages of at most a second.
 type pager struct {
 	to      io.Writer
 	serial  uint32
-	most    int64 // frames of a page
+	most    int64 // frames per page
 	number  uint32
 	page    page
 	begin   int64 // granule position before the page
-	packets int   // in pages before, and in this one
+	packets int   // in previous pages, and in this one
 	buf     []byte
 }
 
-const pageBytes = 16 << 10 // after which a page is full
+const pageBytes = 16 << 10 // size of a full page
 
 func (w *pager) packet(data []byte, granule int64) error {
 	segments := len(data)/255 + 1

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cut writes a stream with so many frames, and reads it again.
+// cut cuts a stream to the given number of frames, and reads it again.
 func cut(t *testing.T, data []byte, skip, frames int64) *Reader {
 	t.Helper()
 	var b bytes.Buffer
@@ -29,7 +29,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("%+v: %+v", test, r.Stream)
 		}
 		got, granules, gaps := packets(t, r)
-		if len(got) != test.packets || gaps > 0 || granules[0] != min(960, r.Last) { // the first packet has a page of its own
+		if len(got) != test.packets || gaps > 0 || granules[0] != min(960, r.Last) { // the first packet has its own page
 			t.Errorf("%+v: packets %v at %v", test, got, granules)
 		}
 	}

@@ -15,25 +15,25 @@ type Reader struct {
 
 	in    io.ReaderAt
 	size  int64
-	first int64 // where the first page of audio begins
+	first int64 // start of the first page of audio
 
-	at      int64 // of the next page
+	at      int64 // position of the next page
 	buf     []byte
 	page    page
-	pending []byte // of a packet that goes on
-	lost    bool   // what pending would be is damaged
-	next    int    // segment
-	body    int    // where that begins
+	pending []byte // start of a packet that continues
+	lost    bool   // the start of the continued packet is damaged
+	next    int    // next segment
+	body    int    // start of that segment
 	done    bool
-	mixed   bool // sound begins on the page of the headers
+	mixed   bool // sound begins on a page with headers
 }
 
 // Packet is a packet of audio.
 type Packet struct {
-	Data    []byte // until the next call
-	Granule int64  // frames up to the end of it, if it is the last one that ends in its page; else -1
+	Data    []byte // valid until the next call
+	Granule int64  // frames up to the end of the packet, if it is the last one that ends in its page; else -1
 	End     bool   // it is the last of the stream
-	Gap     bool   // what came before it is not there
+	Gap     bool   // packets before it are missing
 }
 
 type page struct {
@@ -45,7 +45,7 @@ type page struct {
 	size     int64
 }
 
-// NewReader reads the headers, and looks where the stream ends.
+// NewReader reads the headers, and finds the end of the stream.
 func NewReader(in io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{in: in, size: size, buf: make([]byte, maxPage)}
 	if err := r.begin(); err != nil {
@@ -67,12 +67,12 @@ func (r *Reader) begin() error {
 	for !found {
 		if err := r.read(); err != nil {
 			if err == io.EOF {
-				return fmt.Errorf("there is no Vorbis and no Opus in it: %w", ErrUnsupported)
+				return fmt.Errorf("no stream of Vorbis or Opus: %w", ErrUnsupported)
 			}
 			return err
 		}
 		if r.page.flags&2 == 0 {
-			return fmt.Errorf("there is no Vorbis and no Opus in it: %w", ErrUnsupported)
+			return fmt.Errorf("no stream of Vorbis or Opus: %w", ErrUnsupported)
 		}
 		if len(r.page.segments) > 0 {
 			r.Codec, found = codecOf(r.page.data[:min(len(r.page.data), int(r.page.segments[0]))])
@@ -95,7 +95,7 @@ func (r *Reader) begin() error {
 		}
 		r.Headers = append(r.Headers, bytes.Clone(p.Data))
 	}
-	if r.next != len(r.page.segments) { // the specifications ask for a page of its own
+	if r.next != len(r.page.segments) { // the specifications require a separate page
 		r.mixed = true
 		r.warn("sound begins on the page of the headers; it is left out up to the next page")
 	}
@@ -103,7 +103,7 @@ func (r *Reader) begin() error {
 	return r.comments(r.Headers[1])
 }
 
-// findLast looks for the last page of the stream, from the end of the file.
+// findLast finds the last page of the stream, from the end of the file.
 func (r *Reader) findLast() error {
 	r.Last = -1
 	at, page, next, body := r.at, r.page, r.next, r.body
@@ -126,12 +126,12 @@ func (r *Reader) findLast() error {
 	}
 	r.at, r.page, r.next, r.body = at, page, next, body
 	if r.Last < 0 {
-		return fmt.Errorf("there is no sound in it: %w", ErrTruncated)
+		return fmt.Errorf("no sound in the file: %w", ErrTruncated)
 	}
 	return nil
 }
 
-// parse reads a page if it is whole and right.
+// parse parses a page if it is complete and valid.
 func parse(b []byte) (p page, ok bool) {
 	if len(b) < pageHead || string(b[:4]) != "OggS" || b[4] != 0 {
 		return p, false
@@ -158,7 +158,7 @@ func parse(b []byte) (p page, ok bool) {
 	return p, true
 }
 
-// read reads the next page of whatever stream.
+// read reads the next page of any stream.
 func (r *Reader) read() error {
 	for r.at < r.size {
 		n, err := r.in.ReadAt(r.buf[:min(int64(len(r.buf)), r.size-r.at)], r.at)
@@ -181,20 +181,20 @@ func (r *Reader) read() error {
 				skip = n
 			}
 		}
-		r.warn("what is at byte %d is not a whole page of Ogg; it is left out", r.at)
+		r.warn("no complete page of Ogg at byte %d; the data up to the next page is skipped", r.at)
 		r.lost, r.pending = true, r.pending[:0]
 		r.at += int64(skip)
 	}
 	return io.EOF
 }
 
-// Rewind goes to the first packet of audio.
+// Rewind moves to the first packet of audio.
 func (r *Reader) Rewind() {
 	r.at, r.pending, r.lost, r.done = r.first, r.pending[:0], false, false
 	r.page, r.next, r.body = page{}, 0, 0
 }
 
-// Next gives the next packet of audio; at the end it is [io.EOF].
+// Next returns the next packet of audio, and [io.EOF] at the end.
 func (r *Reader) Next() (Packet, error) { return r.packet() }
 
 func (r *Reader) packet() (Packet, error) {
@@ -244,7 +244,7 @@ func (r *Reader) more() bool {
 	return false
 }
 
-// turn goes to the stream's next page.
+// turn moves to the stream's next page.
 func (r *Reader) turn() error {
 	if len(r.page.segments) > 0 && r.page.serial == r.Serial && r.page.flags&4 != 0 {
 		r.done = true
@@ -260,7 +260,7 @@ func (r *Reader) turn() error {
 		r.next, r.body = len(r.page.segments), len(r.page.data)
 	}
 	goesOn := r.page.flags&1 != 0
-	if goesOn && len(r.pending) == 0 { // the begin of it is lost
+	if goesOn && len(r.pending) == 0 { // the start of the packet is missing
 		for r.next < len(r.page.segments) {
 			s := r.page.segments[r.next]
 			r.next++

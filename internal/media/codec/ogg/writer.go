@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// headers writes packets into as few pages as there can be, the first of them into a page of its own.
+// headers writes packets to as few pages as possible, with a separate page for the first packet.
 func headers(serial uint32, packets [][]byte) (pages [][]byte) {
 	pages = append(pages, appendPage(nil, 2, serial, 0, packets[:1]))
 	var segments, data []byte
@@ -69,7 +69,7 @@ func (p page) append(b []byte, number uint32) []byte {
 	return b
 }
 
-// Rewrite copies a stream with other comments and another serial number. Its pages of audio stay as they are but for their
+// Rewrite copies a stream with other comments and another serial number. Its pages of audio are unchanged except for their
 // numbers; other streams are left out.
 func Rewrite(to io.Writer, r *Reader, serial uint32, vendor string, comments []string) error {
 	if r.mixed {
@@ -91,7 +91,7 @@ func Rewrite(to io.Writer, r *Reader, serial uint32, vendor string, comments []s
 			if ended {
 				return nil
 			}
-			r.page = page{granule: r.Last} // cut off: a page without packets ends the stream
+			r.page = page{granule: r.Last} // cut off: an empty page ends the stream
 			r.page.flags = 4
 			err = nil
 		}

@@ -14,18 +14,18 @@ import (
 // Layer is a layer of a document, or a group of layers.
 type Layer struct {
 	Name    string
-	Parent  int  // the group that it is in, as an index; -1: none
-	Group   bool // it holds others, and has no pixels
+	Parent  int  // index of the group that contains it; -1: none
+	Group   bool // it contains layers, and has no pixels
 	Visible bool
-	Clipped bool   // drawn only where the layer below it is
+	Clipped bool   // drawn only over the pixels of the layer below
 	Opacity byte   // 255 is opaque
-	Blend   string // "normal", "multiply"; the four letters of the file if nobody has a word for them
+	Blend   string // "normal", "multiply"; or the four letters in the file if they are unknown
 
-	X, Y, Width, Height int    // may reach over the edges of the picture; 0 x 0 if there is nothing in it
-	Pix                 []byte // RGBA, 8 bits a channel, straight alpha, rows top down; numbers of 16 bits are rounded
+	X, Y, Width, Height int    // may extend beyond the image; 0 x 0 for an empty layer
+	Pix                 []byte // RGBA, 8 bits per channel, straight alpha, rows top down; 16-bit channels are rounded
 }
 
-// blends are words for the keys of the specification.
+// blends has names for the keys of the specification.
 var blends = map[string]string{
 	"norm": "normal", "pass": "pass-through", "diss": "dissolve", "dark": "darken",
 	"mul ": "multiply", "idiv": "color-burn", "lbrn": "linear-burn",
@@ -35,7 +35,7 @@ var blends = map[string]string{
 	"colr": "color", "lum ": "luminosity",
 }
 
-// blendOf is the word for a key, which ImageMagick writes back to front.
+// blendOf returns the name for a key. ImageMagick writes keys in reverse.
 func blendOf(key []byte) string {
 	for _, k := range []string{string(key), string([]byte{key[3], key[2], key[1], key[0]})} {
 		if word := blends[k]; word != "" {
@@ -45,13 +45,14 @@ func blendOf(key []byte) string {
 	return string(key)
 }
 
-// maxLayers is what Photoshop itself has, groups counted.
+// maxLayers is the limit of Photoshop, including groups.
 const maxLayers = 8000
 
-// Layers reads the layers of a document of RGB or grey with 8 or 16 bits a channel, from the bottom up; those of others are
-// [input.ErrUnsupported]. A document of one background has none. More than maxPixels in all is [input.ErrTooLarge].
+// Layers reads the layers of a document of RGB or grey with 8 or 16 bits per channel, from the bottom up; other documents
+// give [input.ErrUnsupported]. A document with only a background has none. It returns [input.ErrTooLarge] for more than
+// maxPixels pixels in all layers together.
 //
-// Effects, masks, text and adjustments are left out: a layer is the pixels that are stored for it.
+// A layer has the pixels that are stored for it. Effects, masks, text and adjustments are ignored.
 func Layers(data []byte, maxPixels int) ([]Layer, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -65,7 +66,7 @@ func Layers(data []byte, maxPixels int) ([]Layer, error) {
 		return nil, fmt.Errorf("layers of %v with %d bits a channel: %w", h.Mode, h.Depth, input.ErrUnsupported)
 	}
 	count := int(int16(binary.BigEndian.Uint16(b)))
-	if count < 0 { // the first alpha is the transparency of the picture
+	if count < 0 { // the first alpha channel is the transparency of the image
 		count = -count
 	}
 	if count > maxLayers {
@@ -88,7 +89,7 @@ func Layers(data []byte, maxPixels int) ([]Layer, error) {
 	return tree(records), nil
 }
 
-// CountLayers is how many records of layers and groups a document says it has.
+// CountLayers returns the number of layers and groups according to the document.
 func CountLayers(data []byte) int {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -102,7 +103,7 @@ func CountLayers(data []byte) int {
 	return max(n, -n)
 }
 
-// layerInfo finds the records: in a section of their own, or, of 16 and 32 bits, in a block after it.
+// layerInfo finds the records: in their own section, or, for 16 and 32 bits, in a block after it.
 func layerInfo(data []byte, large bool) ([]byte, error) {
 	rest := data[headerSize:]
 	var err error
@@ -130,8 +131,8 @@ func layerInfo(data []byte, large bool) ([]byte, error) {
 	return nil, nil
 }
 
-// blocks goes through "8BIM", a key of four letters, a length and so many bytes, padded to a multiple of four where that leads to the next.
-// What is not so ends them.
+// blocks iterates over blocks: "8BIM", a key of four letters, a length and as many bytes, padded to a multiple of four if
+// the next block is there. It stops at other data.
 func blocks(b []byte, large bool) func(yield func(string, []byte) bool) {
 	signed := func(b []byte) bool { return len(b) >= 8 && (string(b[:4]) == "8BIM" || string(b[:4]) == "8B64") }
 	wide := map[string]bool{"LMsk": true, "Lr16": true, "Lr32": true, "Layr": true, "Mt16": true, "Mt32": true, "Mtrn": true, "Alph": true,
@@ -151,10 +152,10 @@ func blocks(b []byte, large bool) func(yield func(string, []byte) bool) {
 	}
 }
 
-// record is a layer as the file has it. A group is a divider below its layers, and a folder above them.
+// record is a layer in the form of the file. A group has a divider below its layers, and a folder above them.
 type record struct {
 	Layer
-	divider  int // 0: a layer; 1, 2: a folder; 3: the end of one
+	divider  int // 0: a layer; 1, 2: a folder; 3: the end of a folder
 	channels []channel
 }
 
@@ -162,12 +163,13 @@ type channel struct{ id, size int }
 
 type layerReader struct {
 	h    Header
-	b    []byte // what is left of the section
-	left int    // of the pixels that are allowed
+	b    []byte // the rest of the section
+	left int    // remaining number of allowed pixels
 }
 
-// record reads: i32 top, left, bottom, right; u16 channels, of each i16 id and its size in bytes; "8BIM"; four letters of how it is
-// blended; u8 opacity, u8 clipping, u8 flags, u8; then a length, and in it the mask, ranges, a name with its length in a byte, blocks.
+// record reads a record: i32 top, left, bottom, right; u16 channels, for each i16 id and its size in bytes; "8BIM"; four
+// letters of the blend mode; u8 opacity, u8 clipping, u8 flags, u8; then a length and, within it, the mask, ranges, a name
+// with its length in a byte, blocks.
 func (r *layerReader) record() (rec record, err error) {
 	if len(r.b) < 18 {
 		return rec, input.ErrTruncated
@@ -239,7 +241,7 @@ func (rec *record) extra(b []byte, large bool) (err error) {
 	return nil
 }
 
-// latin is a name of bytes, whose letters beyond ASCII are of a code page that the file does not tell.
+// latin decodes a name. The file does not specify the code page of bytes beyond ASCII.
 func latin(b []byte) string {
 	letters := make([]rune, len(b))
 	for i, c := range b {
@@ -248,7 +250,7 @@ func latin(b []byte) string {
 	return string(letters)
 }
 
-// pixels reads the channels of a layer: those of colour, and -1, its alpha; masks, -2 and -3, are left out.
+// pixels reads the channels of a layer: colours, and -1, its alpha; it ignores masks, -2 and -3.
 func (r *layerReader) pixels(rec *record) error {
 	n := rec.Width * rec.Height
 	if rec.divider != 0 {
@@ -276,7 +278,7 @@ func (r *layerReader) pixels(rec *record) error {
 			return fmt.Errorf("channel %d: %w", c.id, err)
 		}
 	}
-	if n > 0 && rec.Pix == nil { // an adjustment, a fill: it has an area and no colours of its own
+	if n > 0 && rec.Pix == nil { // an adjustment or a fill: it has an area without pixels
 		rec.Pix, alpha = make([]byte, 4*n), true
 	}
 	for i := 0; i+3 < len(rec.Pix); i += 4 {
@@ -290,7 +292,7 @@ func (r *layerReader) pixels(rec *record) error {
 	return nil
 }
 
-// channel reads: u16 packing, then rows; of PackBits their lengths before them, in u16, or u32 in a PSB.
+// channel reads u16 packing, then rows. PackBits rows are preceded by their lengths in u16, or u32 in a PSB.
 func (r *layerReader) channel(rec *record, to int, b []byte) error {
 	if len(b) < 2 {
 		return input.ErrTruncated
@@ -323,7 +325,8 @@ func (r *layerReader) channel(rec *record, to int, b []byte) error {
 	return nil
 }
 
-// rows gives a function for the rows of a channel, in order from the first. That there can be as many bytes is known before.
+// rows returns a function for the rows of a channel, in ascending order. It first checks that the data can have as many
+// bytes.
 func (r *layerReader) rows(b []byte, packing uint16, size, height int) (func(y int) ([]byte, error), error) {
 	buf := make([]byte, size)
 	switch packing {
@@ -341,7 +344,7 @@ func (r *layerReader) rows(b []byte, packing uint16, size, height int) (func(y i
 			return buf, input.PackBits(buf, row, false)
 		}, err
 	case 2, 3:
-		if len(b) < size*height/1032 { // Deflate makes at most so many of a byte
+		if len(b) < size*height/1032 { // Deflate makes at most that many bytes of one
 			return nil, input.ErrTruncated
 		}
 		z, err := zlib.NewReader(bytes.NewReader(b))
@@ -361,7 +364,7 @@ func (r *layerReader) rows(b []byte, packing uint16, size, height int) (func(y i
 	return nil, fmt.Errorf("packing %d: %w", packing, input.ErrDamaged)
 }
 
-// add turns the differences of a row into its numbers.
+// add converts the differences of a row to numbers.
 func (r *layerReader) add(row []byte) {
 	if r.h.Depth == 8 {
 		for i := 1; i < len(row); i++ {
@@ -374,10 +377,11 @@ func (r *layerReader) add(row []byte) {
 	}
 }
 
-// tree makes layers of records. The file has a group from the bottom up: the end of it, its layers, the folder with its name.
+// tree converts records to layers. The file stores a group from the bottom up: its end, its layers, then the folder with its
+// name.
 func tree(records []record) []Layer {
 	layers := make([]Layer, 0, len(records))
-	var open []int // where the layers of groups begin
+	var open []int // the first layers of open groups
 	for _, rec := range records {
 		switch rec.divider {
 		case 3:

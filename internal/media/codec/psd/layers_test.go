@@ -19,7 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// layer is one that tests write.
+// layer is a layer that tests write.
 type layer struct {
 	name           string
 	x, y, w, h     int
@@ -27,7 +27,7 @@ type layer struct {
 	opacity, flags byte
 	clipping       byte
 	blocks         []byte
-	channels       map[int][]byte // by id, in the order of order: packing and rows
+	channels       map[int][]byte // by id, written in the order of order: packing and rows
 	order          []int
 }
 
@@ -47,7 +47,7 @@ func unicode(name string) []byte {
 	return block("luni", b)
 }
 
-// info is the records and pixels of layers, with their number.
+// info returns the records and pixels of layers, preceded by their number.
 func info(large bool, count int, layers ...layer) []byte {
 	b := u16(nil, count)
 	var pixels []byte
@@ -71,7 +71,7 @@ func info(large bool, count int, layers ...layer) []byte {
 	return append(b, pixels...)
 }
 
-// packed is a channel of bytes in each of the four ways, one a call.
+// packed returns a channel of bytes in one of the four packings.
 func packed(way, w int, rows ...byte) []byte {
 	b := u16(nil, way)
 	switch way {
@@ -110,7 +110,7 @@ func document(large bool, depth int, layers []byte) []byte {
 	return f.bytes()
 }
 
-// body is a layer of 2 x 1 pixels, each channel packed in another way.
+// body returns a layer of 2 x 1 pixels, with a different packing for each channel.
 func body() layer {
 	return layer{name: "body", x: -1, y: 2, w: 2, h: 1, blend: "mul ", opacity: 128, order: []int{-1, 0, 1, 2, -2}, channels: map[int][]byte{
 		-1: packed(0, 2, 255, 100), 0: packed(1, 2, 10, 20), 1: packed(2, 2, 30, 40), 2: packed(3, 2, 50, 60), -2: {9, 9, 9}}}
@@ -125,7 +125,7 @@ func TestLayers(t *testing.T) {
 	clipped := layer{name: "shade", blend: "????", opacity: 7, clipping: 1}
 	for _, large := range []bool{false, true} {
 		b := body()
-		if large { // rows of PackBits have longer lengths
+		if large { // PackBits lengths have more bytes
 			b.channels[0] = packed(0, 2, 10, 20)
 		}
 		data := document(large, 8, info(large, -5, background, end, b, clipped, folder))
@@ -205,7 +205,7 @@ func TestLayersRefused(t *testing.T) {
 	}
 }
 
-// TestImageMagick reads what another program writes, if it is there.
+// TestImageMagick reads the output of ImageMagick, if it is installed.
 func TestImageMagick(t *testing.T) {
 	convert, err := exec.LookPath("convert-im6")
 	if err != nil {

@@ -1,17 +1,18 @@
-// Package psd reads Photoshop documents, PSD, and PSB for large ones: the flattened picture, and the layers by themselves.
+// Package psd reads Photoshop documents, PSD, and PSB for large ones: the flattened image, and the separate layers.
 //
-// It follows "Adobe Photoshop File Formats Specification" (2016). Layers are not composed: a document holds the picture that
-// they make together, if it was saved with "maximise compatibility"; one that was not is refused by name. What
-// is read:
+// It follows "Adobe Photoshop File Formats Specification" (2016). It does not compose layers: a document contains the
+// composed image if it was saved with "maximise compatibility"; other documents give an error that names this setting. It
+// reads
 //
-//   - bitmap, grey, duotone (as grey), indexed, RGB and CMYK, of 1, 8, 16 and 32 bits a channel, raw or RLE
+//   - bitmap, grey, duotone (as grey), indexed, RGB and CMYK, with 1, 8, 16 and 32 bits per channel, raw or RLE
 //   - the first channel after those of colour as alpha
-//   - the colour profile, as it is
+//   - the colour profile, unchanged
 //
-// Lab, multichannel and ZIP are refused. CMYK becomes RGB without regard to a profile, (1-C)(1-K) and so on, as browsers do for JPEG.
+// Lab, multichannel and ZIP are not supported. CMYK is converted to RGB without a profile, (1-C)(1-K) and so on, as browsers
+// do for JPEG.
 //
-// Photoshop blends what is transparent with white. That is undone for RGB and grey (c' = 1 - (1-c)/a) if the document says that its alpha
-// is transparency and no pixel is darker than white would have left it: other programs do not blend.
+// Photoshop blends transparent pixels with white. This is reversed for RGB and grey (c' = 1 - (1-c)/a) if the document
+// declares its alpha as transparency and no pixel is darker than blending allows: other programs do not blend.
 package psd
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// Mode is how channels make colours.
+// Mode is the colour mode of the channels.
 type Mode int
 
 const (
@@ -41,7 +42,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode %d", int(m))
 }
 
-// colours is the number of channels that make a colour.
+// colours returns the number of channels of a colour.
 func (m Mode) colours() int {
 	switch m {
 	case rgb:
@@ -52,7 +53,7 @@ func (m Mode) colours() int {
 	return 1
 }
 
-// headerSize of the file, in bytes.
+// headerSize is the size of the file header in bytes.
 const headerSize = 26
 
 // Header is the start of a document. All numbers are big-endian.
@@ -62,9 +63,9 @@ const headerSize = 26
 //	 6  6 bytes  0
 //	12  u16      channels, 1 to 56
 //	14  u32      height, u32 width, in pixels
-//	22  u16      bits of a channel: 1, 8, 16 or 32
+//	22  u16      bits per channel: 1, 8, 16 or 32
 //	24  u16      mode
-//	26           sections, each with its length first: colour map, resources, layers; then the picture
+//	26           sections, each preceded by its length: colour map, resources, layers; then the image
 type Header struct {
 	Width, Height   int
 	Depth, Channels int
@@ -73,7 +74,7 @@ type Header struct {
 	large bool // PSB
 }
 
-// ParseHeader reads the header and refuses what [Decode] cannot read.
+// ParseHeader reads the header. It returns an error for files that [Decode] cannot read.
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{}
 	if len(data) < headerSize {
@@ -91,7 +92,7 @@ func ParseHeader(data []byte) (Header, error) {
 	if h.Width < 1 || h.Height < 1 {
 		return h, fmt.Errorf("size %d x %d: %w", h.Width, h.Height, input.ErrDamaged)
 	}
-	if h.Width > 300000 || h.Height > 300000 { // the most of a PSB
+	if h.Width > 300000 || h.Height > 300000 { // the limit of a PSB
 		return h, fmt.Errorf("%d x %d pixels: %w", h.Width, h.Height, input.ErrTooLarge)
 	}
 	depths := map[Mode][]int{bitmap: {1}, grey: {8, 16, 32}, indexed: {8}, rgb: {8, 16, 32}, cmyk: {8, 16}, duotone: {8, 16}}
@@ -109,15 +110,15 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, fmt.Errorf("%d bits a channel of %v: %w", h.Depth, h.Mode, input.ErrUnsupported)
 }
 
-// Image is a picture of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
+// Image is an image of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
 type Image struct {
 	Header
-	Pix     []uint16  // of 1, 8 and 16 bits a channel, widened so that 65535 is the most
-	Light   []float32 // of 32 bits: linear light
+	Pix     []uint16  // for 1, 8 and 16 bits per channel, scaled to 0..65535
+	Light   []float32 // for 32 bits: linear light
 	Profile []byte    // ICC; may be nil
 }
 
-// Decode reads a document. More than maxPixels is [input.ErrTooLarge].
+// Decode reads a document. It returns [input.ErrTooLarge] for more than maxPixels pixels.
 func Decode(data []byte, maxPixels int) (*Image, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -156,14 +157,14 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 type decoder struct {
 	*Image
 	palette     []byte   // 256 reds, greens, blues
-	transparent int      // colour of the palette, or -1
-	blended     bool     // alpha is transparency, before which white may lie
-	cover       []uint16 // alpha of CMYK, whose four inks fill Pix
+	transparent int      // index in the palette, or -1
+	blended     bool     // alpha is transparency, and pixels may be blended with white
+	cover       []uint16 // alpha of CMYK, whose four inks are in Pix
 }
 
 func (h *Header) alpha() bool { return h.Channels > h.Mode.colours() }
 
-// section cuts off what begins with its length, of 8 bytes in a PSB if wide.
+// section splits off a section that begins with its length, which has 8 bytes in a PSB if wide is set.
 func section(b []byte, wide bool) (body, rest []byte, err error) {
 	size := 4
 	if wide {
@@ -182,15 +183,15 @@ func section(b []byte, wide bool) (body, rest []byte, err error) {
 	return b[:n], b[n:], nil
 }
 
-// Resources that matter: their numbers.
+// Numbers of the resources that are read.
 const (
 	resourceProfile     = 1039
 	resourceTransparent = 1047
 	resourceVersion     = 1057
 )
 
-// resources are: "8BIM", u16 number, name with its length in a byte, u32 size, bytes; name and bytes padded to be
-// even. What is not so ends them: the pixels do not hang on it.
+// resources reads resources: "8BIM", u16 number, name with its length in a byte, u32 size, bytes; name and bytes are padded
+// to an even length. It stops at other data, which does not affect the pixels.
 func (d *decoder) resources(b []byte) error {
 	for len(b) >= 12 && string(b[:4]) == "8BIM" {
 		id := binary.BigEndian.Uint16(b[4:])
@@ -215,8 +216,9 @@ func (d *decoder) resources(b []byte) error {
 	return nil
 }
 
-// transparency tells whether the section of layers says that the first alpha of the picture is transparency: their number is
-// negative. That of 16 and 32 bits is in a block of its own, and there may be one that says just this.
+// transparency reports whether the first alpha channel of the image is transparency: the section of layers then has a
+// negative number of layers. With 16 and 32 bits, the number is in a separate block, and another block may have just this
+// flag.
 func transparency(b []byte, large bool) bool {
 	layers, rest, err := section(b, large)
 	if err != nil {

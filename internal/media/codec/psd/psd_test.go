@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// file is built up by tests.
+// file is a file that tests build.
 type file struct {
 	large          bool
 	channels, w, h int
@@ -41,7 +41,7 @@ func u32(b []byte, v ...int) []byte {
 	return b
 }
 
-// sized is a section; wide as in a PSB.
+// sized returns a section; its length has 8 bytes if wide is set.
 func sized(b []byte, wide bool) []byte {
 	if wide {
 		return append(binary.BigEndian.AppendUint64(nil, uint64(len(b))), b...)
@@ -85,7 +85,7 @@ func (f file) bytes() []byte {
 	return append(b, f.raw...)
 }
 
-// widen is 8 bits as 16.
+// widen returns 8-bit values as 16-bit values.
 func widen(v ...byte) (out []uint16) {
 	for _, n := range v {
 		out = append(out, uint16(n)<<8|uint16(n))
@@ -93,7 +93,7 @@ func widen(v ...byte) (out []uint16) {
 	return out
 }
 
-// A section of layers that says how many there are; below 0 there is transparency.
+// count returns a section of layers with their number; below 0, the image has transparency.
 func count(n int, wide bool) []byte { return sized(u16(nil, n), wide) }
 
 func TestDecode(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDecode(t *testing.T) {
 			widen(9, 1, 7, 255, 9, 2, 7, 255, 9, 3, 1, 255, 9, 4, 2, 255, 9, 5, 3, 255)},
 		{"PSB with RLE", file{large: true, channels: 1, w: 2, h: 2, depth: 8, mode: grey, packing: 1, packed: [][]byte{{0xff, 9}, {1, 3, 4}}, layers: count(1, true)},
 			widen(9, 9, 9, 255, 9, 9, 9, 255, 3, 3, 3, 255, 4, 4, 4, 255)},
-		// Over white with alpha 1/3: 0 becomes 170, 255 stays, 51 becomes 187.
+		// Over white with alpha 1/3: 0 becomes 170, 255 remains, 51 becomes 187.
 		{"white is taken away", file{channels: 4, w: 1, h: 1, depth: 8, mode: rgb, layers: count(-2, false), raw: raw(170, 255, 187, 85)}, widen(0, 255, 51, 85)},
 		{"white is not there", file{channels: 4, w: 1, h: 1, depth: 8, mode: rgb, layers: count(-2, false), raw: raw(100, 255, 187, 85)}, widen(100, 255, 187, 85)},
 		{"no transparency", file{channels: 4, w: 1, h: 1, depth: 8, mode: rgb, layers: count(2, false), raw: raw(170, 255, 187, 85)}, widen(170, 255, 187, 85)},
@@ -146,7 +146,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// 32 bits are linear light.
+// Documents with 32 bits are linear light.
 func TestLight(t *testing.T) {
 	floats := func(v ...float32) (b []byte) {
 		for _, n := range v {
@@ -230,7 +230,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Every proper prefix of a file ends too early.
+// Every proper prefix of a file is too short.
 func TestPrefixes(t *testing.T) {
 	data := file{channels: 3, w: 2, h: 2, depth: 16, mode: rgb, resources: resource(1005, "x", 1), layers: count(1, false), raw: make([]byte, 24)}.bytes()
 	if _, err := Decode(data, 4); err != nil {
@@ -243,7 +243,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A few bytes that claim a huge picture must not cost memory.
+// A few bytes that claim a huge image must not allocate memory.
 func TestHugeClaim(t *testing.T) {
 	raw := file{channels: 3, w: 30000, h: 30000, depth: 32, mode: rgb}.bytes()
 	rle := file{channels: 1, w: 300000, h: 20, depth: 32, mode: grey, packing: 1, packed: slices.Repeat([][]byte{{1}}, 20)}.bytes()

@@ -8,8 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// rows reads the picture: u16 packing, then all rows of the first channel, all of the second. If they are packed, the length
-// of each comes first, in u16, or u32 in a PSB.
+// rows reads the image: u16 packing, then all rows of the first channel, all of the second, and so on. Packed rows are
+// preceded by their lengths in u16, or u32 in a PSB.
 func (d *decoder) rows(b []byte) error {
 	if len(b) < 2 {
 		return input.ErrTruncated
@@ -57,8 +57,8 @@ func (d *decoder) rows(b []byte) error {
 	return nil
 }
 
-// lengths reads the table of packed rows and makes sure, before memory is taken, that they are there and long
-// enough: two bytes make 128 at most.
+// lengths reads the table of packed rows. Before memory is allocated, it checks that the rows are present and long enough:
+// two bytes expand to at most 128.
 func (d *decoder) lengths(b []byte, used, size int) (length func(i int) int, rest []byte, err error) {
 	wide := 2
 	if d.large {
@@ -87,7 +87,7 @@ func (d *decoder) lengths(b []byte, used, size int) (length func(i int) int, res
 	return length, rest, nil
 }
 
-// place writes a row of a channel: of grey to red, of CMYK as RGBA for the time being.
+// place writes a row of a channel: grey to red, and CMYK temporarily as RGBA.
 func (d *decoder) place(row []byte, channel, y int) {
 	at, step := 4*y*d.Width+channel, 4
 	dst := d.Pix
@@ -112,7 +112,7 @@ func (d *decoder) place(row []byte, channel, y int) {
 	}
 }
 
-// finish makes RGBA of the channels.
+// finish converts the channels to RGBA.
 func (d *decoder) finish() {
 	for i := 0; i+3 < len(d.Light); i += 4 {
 		p := d.Light[i : i+4 : i+4]
@@ -138,7 +138,7 @@ func (d *decoder) finish() {
 				p[3] = 0
 				continue
 			}
-		case cmyk: // stored as what the ink leaves of white
+		case cmyk: // stored as the white that remains beside the ink
 			k := uint32(p[3])
 			for c := range 3 {
 				p[c] = uint16((uint32(p[c])*k + 0x7fff) / 0xffff)
@@ -156,9 +156,9 @@ func (d *decoder) finish() {
 	}
 }
 
-// unblend takes the white away on which Photoshop lays what is transparent, if it is there.
+// unblend removes the white that Photoshop blends with transparent pixels, if it is there.
 func (d *decoder) unblend() {
-	// 8 bits of colour and 8 of alpha are each off by half a step at most.
+	// Colour and alpha of 8 bits each have an error of up to half a step.
 	for i := 0; i+3 < len(d.Pix); i += 4 {
 		for _, c := range d.Pix[i : i+3] {
 			if uint32(c)+uint32(d.Pix[i+3])+0x101 < 0xffff {

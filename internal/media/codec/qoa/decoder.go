@@ -15,8 +15,8 @@ type Decoder struct {
 
 	from   io.ReaderAt
 	frames []frame
-	next   int64   // sample
-	at     int     // frame in pcm; below 0 if none
+	next   int64   // next sample
+	at     int     // number of the frame in pcm; below 0 if none
 	pcm    []int16 // of a frame
 	buf    []byte
 }
@@ -26,8 +26,8 @@ type frame struct {
 	size      int
 }
 
-// NewDecoder reads the heads of all frames. Of a file that is cut off, whole frames are there. Errors are [ErrTruncated], [ErrDamaged] and
-// [ErrUnsupported], wrapped, and those of r.
+// NewDecoder reads the heads of all frames. Of a file that is cut off, it reads the complete frames. Errors wrap
+// [ErrTruncated], [ErrDamaged] or [ErrUnsupported], or are those of r.
 func NewDecoder(r io.ReaderAt, size int64) (*Decoder, error) {
 	d := &Decoder{from: r, at: -1}
 	if size < 8 {
@@ -98,7 +98,7 @@ func (d *Decoder) fill(b []byte, at int64) error {
 	return fmt.Errorf("qoa: %d bytes at byte %d: %w", len(b), at, err)
 }
 
-// SeekSample goes to a sample: the next that [Decoder.Read] gives.
+// SeekSample moves to a sample. The next [Decoder.Read] starts there.
 func (d *Decoder) SeekSample(sample int64) error {
 	if sample < 0 || sample > d.Samples {
 		return fmt.Errorf("qoa: no sample %d: there are %d", sample, d.Samples)
@@ -107,8 +107,8 @@ func (d *Decoder) SeekSample(sample int64) error {
 	return nil
 }
 
-// Read gives as many samples of each channel as there are left and have room, interleaved. It is io.EOF if there are none left. Another
-// error comes with the samples before it.
+// Read reads samples into dst, interleaved, and returns their number for each channel. At the end it returns io.EOF. Other
+// errors come with the samples before the error.
 func (d *Decoder) Read(dst []int16) (samples int, err error) {
 	if d.next == d.Samples {
 		return 0, io.EOF
@@ -131,7 +131,7 @@ func (d *Decoder) Read(dst []int16) (samples int, err error) {
 	return samples, nil
 }
 
-// load decodes a frame.
+// load decodes frame i.
 func (d *Decoder) load(i int) error {
 	if d.at == i {
 		return nil

@@ -12,13 +12,14 @@ type Encoder struct {
 	rate, channels int
 	promise, done  int64 // samples of each channel
 	state          []predictor
-	scale          []int // of the slice before
+	scale          []int // of the previous slice
 	pending        []int16
 	out            []byte
 	lanes          [440]uint32
 }
 
-// NewEncoder writes the head of a file of so many samples of each channel. Nothing else can be written of a sound that has none.
+// NewEncoder writes the head of a file with the given number of samples in each channel. A sound without samples has nothing
+// else.
 func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, error) {
 	switch {
 	case rate < 1 || rate > MaxRate || channels < 1 || channels > MaxChannels:
@@ -28,16 +29,16 @@ func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, erro
 	}
 	e := &Encoder{to: to, rate: rate, channels: channels, promise: samples, state: make([]predictor, channels), scale: make([]int, channels)}
 	for c := range e.state {
-		e.state[c].w2, e.state[c].w3 = -1<<13, 1<<14 // a straight line
+		e.state[c].w2, e.state[c].w3 = -1<<13, 1<<14 // weights of a straight line
 	}
 	_, err := to.Write(binary.BigEndian.AppendUint32([]byte(magic), uint32(samples)))
 	return e, err
 }
 
-// Write takes samples, interleaved, those of all channels at once.
+// Write encodes samples, interleaved, always complete for all channels.
 func (e *Encoder) Write(src []int16) error {
 	if len(src)%e.channels != 0 {
-		return fmt.Errorf("qoa: %d samples are none of %d channels", len(src), e.channels)
+		return fmt.Errorf("qoa: %d samples cannot be divided among %d channels", len(src), e.channels)
 	}
 	if e.done += int64(len(src) / e.channels); e.done > e.promise {
 		return fmt.Errorf("%w: %d samples of %d", ErrTooLarge, e.done, e.promise)
@@ -71,7 +72,7 @@ func (e *Encoder) flush() error {
 	return err
 }
 
-// Close writes the last frame. It does not close what is written to.
+// Close writes the last frame. It does not close the underlying writer.
 func (e *Encoder) Close() error {
 	if e.done != e.promise {
 		return fmt.Errorf("%w: %d samples of %d", ErrTruncated, e.done, e.promise)
@@ -85,7 +86,7 @@ func (e *Encoder) frame(src []int16) error {
 	b := binary.BigEndian.AppendUint32(e.out[:0], uint32(e.channels)<<24|uint32(e.rate))
 	b = binary.BigEndian.AppendUint32(b, uint32(samples)<<16|uint32(size))
 	for c := range e.state {
-		// What the frame holds is what the decoder goes on with: 16 bits.
+		// The decoder continues with the values stored in the frame, which have 16 bits.
 		p := &e.state[c]
 		p.w0, p.w1, p.w2, p.w3 = clamp(p.w0), clamp(p.w1), clamp(p.w2), clamp(p.w3)
 		b = p.append(b)
@@ -108,7 +109,7 @@ func (e *Encoder) frame(src []int16) error {
 	return err
 }
 
-// slice encodes samples, and goes on with the predictor.
+// slice encodes samples and updates the predictor.
 func (e *Encoder) slice(p *predictor, want []int32, first int) (bits uint64, scale int) {
 	if lanes {
 		if bits, scale, ok := p.sliceLanes(want, first, &e.lanes); ok {
@@ -118,8 +119,8 @@ func (e *Encoder) slice(p *predictor, want []int32, first int) (bits uint64, sca
 	return p.slice(want, first)
 }
 
-// slice finds the scale with the least error, from that of the slice before outwards, and goes on with it. To the error counts how far the
-// weights are beyond what keeps the predictor in hand: a predictor that rings makes clicks.
+// slice finds the scale with the least error, starting with the scale of the previous slice, and updates the predictor. The
+// error includes a penalty for large weights, because an unstable predictor makes clicks.
 func (p *predictor) slice(want []int32, first int) (bits uint64, scale int) {
 	best, least := *p, uint64(1<<64-1)
 	for k := range 32 {
@@ -138,12 +139,12 @@ func (p *predictor) slice(want []int32, first int) (bits uint64, scale int) {
 	return bits << (3 * (sliceSamples - len(want))), scale
 }
 
-// try takes a scale, and gives up when it is no better than limit.
+// try encodes with a scale. It stops when it is not better than limit.
 func (p *predictor) try(want []int32, scale int, limit uint64) (q predictor, bits, rank uint64) {
 	bits = uint64(scale)
 	h0, h1, h2, h3, w0, w1, w2, w3 := p.h0, p.h1, p.h2, p.h3, p.w0, p.w1, p.w2, p.w3
 	t := &residuals[scale]
-	// Between two of the residuals, up to here the smaller one is nearer.
+	// The limits between adjacent residuals: up to these, the smaller one is nearer.
 	low, middle, high := (t[0]+t[2])>>1, (t[2]+t[4])>>1, (t[4]+t[6])>>1
 	for _, w := range want {
 		predicted := (h0*w0 + h1*w1 + h2*w2 + h3*w3) >> 13

@@ -1,6 +1,6 @@
 package qoa
 
-// laneTable is what tryAll knows of the scales: see asm/qoa.go.
+// laneTable has the constants of the scales for tryAll: see asm/qoa.go.
 var laneTable = func() (t [136]int32) {
 	for scale := range 16 {
 		r, at := &residuals[scale], scale/8*56+scale%8
@@ -16,7 +16,7 @@ var laneTable = func() (t [136]int32) {
 	return t
 }()
 
-// Where tryAll writes what, in words of 32 bits.
+// Offsets of the results of tryAll, in words of 32 bits.
 const (
 	laneStates = 320
 	laneSums   = 384
@@ -24,14 +24,14 @@ const (
 	laneLeft   = 432
 )
 
-// halves are two numbers of 16 bits; fits reports whether they are.
+// halves combines two numbers of 16 bits.
 func halves(low, high int32) uint32 { return uint32(low)&0xffff | uint32(high)<<16 }
 
 func (p *predictor) fits() bool {
 	return p.w0 == int32(int16(p.w0)) && p.w1 == int32(int16(p.w1)) && p.w2 == int32(int16(p.w2)) && p.w3 == int32(int16(p.w3))
 }
 
-// sliceLanes is slice with all scales at once. It reports false if a weight is, or gets, too large for that.
+// sliceLanes is slice with all scales computed at once. It returns false if a weight is or becomes too large for that.
 func (p *predictor) sliceLanes(want []int32, first int, out *[440]uint32) (bits uint64, scale int, ok bool) {
 	if !p.fits() {
 		return 0, 0, false

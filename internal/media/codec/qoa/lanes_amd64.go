@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 //go:generate go -C ../../../../asm run . qoa
 
-// lanes says whether a slice is encoded with all scales at once. It changes no byte.
+// lanes reports whether a slice is encoded with all scales at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Whatever the state and the samples, all scales at once find what they find one after the other, unless they say that they cannot.
+// For any state and samples, vector code finds the same results as single scales, or reports that it cannot compute them.
 func TestLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -46,7 +46,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// Files are the same with and without.
+// Files have the same bytes with vector code and without.
 func TestLanesSameBytes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -73,7 +73,7 @@ func TestLanesSameBytes(t *testing.T) {
 	}
 }
 
-// What is generated is what its generator, as it is now, wrote.
+// The generated file matches the current generator.
 func TestGenerated(t *testing.T) {
 	var files [3][]byte
 	for i, name := range []string{"lanes_amd64.s", "../../../../asm/main.go", "../../../../asm/qoa.go"} {

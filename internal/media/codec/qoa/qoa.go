@@ -3,17 +3,17 @@
 // It follows the specification of 2023 (qoaformat.org). All numbers are big-endian:
 //
 //	0  "qoaf", u32 samples of each channel; 0 if the writer did not know
-//	8  frames of up to 5120 samples of each channel; only the last has less:
-//	   u8 channels, u24 samples a second, u16 samples of each channel, u16 bytes of the frame
-//	   for each channel: i16 the four samples before it, i16 the four weights of the predictor
-//	   slices of 20 samples of a channel, channel by channel; 8 bytes: 4 bits scale, then 3 bits a sample
+//	8  frames of up to 5120 samples of each channel; only the last may be shorter:
+//	   u8 channels, u24 samples per second, u16 samples of each channel, u16 bytes of the frame
+//	   for each channel: i16 the four previous samples, i16 the four weights of the predictor
+//	   slices of 20 samples of a channel, channel by channel; 8 bytes: 4 bits scale, then 3 bits per sample
 //
-// A sample is what the weights make of the four before it, and a residual, which is one of eight for each scale. The residual also moves
-// the weights: by a sixteenth of it, up or down as the sample that a weight is for is not or is negative. All of it is arithmetic of
-// integers of 32 bits, which wrap around, so it is the same everywhere.
+// A sample is the sum of a prediction, from the weights and the four previous samples, and a residual, one of eight for each
+// scale. The residual also changes the weights by a sixteenth of it: up if the sample of a weight is not negative, down if
+// it is negative. All arithmetic is on integers of 32 bits, which wrap around, so results are the same on every machine.
 //
-// Elsewhere in Kiln a frame is a sample of each channel; here that is a sample, and a frame is what the specification calls so. Whatever is
-// in the data, the worst that happens is an error.
+// Elsewhere in Kiln a frame is one sample of each channel. In this package that is a sample, and a frame is a frame of the
+// specification. Invalid data gives an error, never a panic.
 package qoa
 
 import (
@@ -22,7 +22,7 @@ import (
 	"fmt"
 )
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".qoa"
 
 var (
@@ -34,26 +34,26 @@ var (
 
 const (
 	FrameSamples = 256 * sliceSamples // of a channel, in a frame
-	MaxChannels  = 8                  // what other decoders can read
+	MaxChannels  = 8                  // limit of other decoders
 	MaxRate      = 1<<24 - 1
 
 	magic        = "qoaf"
 	sliceSamples = 20
-	stateSize    = 16 // bytes of a channel
+	stateSize    = 16 // bytes per channel
 )
 
-// residuals are, for each scale, the eight: scale^2.75 times 0.75, 2.5, 4.5 and 7, and each of them below 0.
+// residuals has eight values for each scale: scale^2.75 times 0.75, 2.5, 4.5 and 7, each positive and negative.
 var residuals = func() (t [16][8]int32) {
 	for i, scale := range [16]int32{1, 7, 21, 45, 84, 138, 211, 304, 421, 562, 731, 928, 1157, 1419, 1715, 2048} {
 		for k, quarters := range [4]int32{3, 10, 18, 28} {
-			r := (scale*quarters + 2) / 4 // a half is away from 0
+			r := (scale*quarters + 2) / 4 // halves are rounded away from 0
 			t[i][2*k], t[i][2*k+1] = r, -r
 		}
 	}
 	return t
 }()
 
-// predictor is the state of a channel: the four samples before, oldest first, and their weights.
+// predictor is the state of a channel: the four previous samples, oldest first, and their weights.
 type predictor struct {
 	h0, h1, h2, h3 int32
 	w0, w1, w2, w3 int32
@@ -72,14 +72,14 @@ func (p *predictor) learn(sample, residual int32) {
 
 func clamp(v int32) int32 { return min(max(v, -1<<15), 1<<15-1) }
 
-// Header is the start of a frame.
+// Header is the head of a frame.
 type Header struct {
 	Channels, Rate int
-	Samples        int // of each channel
+	Samples        int // per channel
 	Size           int // bytes of the frame
 }
 
-// ParseHeader reads the start of a frame.
+// ParseHeader parses the head of a frame.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < 8 {
 		return Header{}, ErrTruncated
@@ -97,7 +97,7 @@ func frameSize(channels, samples int) int {
 	return 8 + channels*(stateSize+(samples+sliceSamples-1)/sliceSamples*8)
 }
 
-// DecodeFrame reads a frame into dst, interleaved, which has room for all of it.
+// DecodeFrame decodes a frame into dst, interleaved. dst must have enough space for the frame.
 func DecodeFrame(dst []int16, b []byte) (Header, error) {
 	h, err := ParseHeader(b)
 	switch {

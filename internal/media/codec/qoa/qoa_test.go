@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// music has tones that come and go, and a little noise.
+// music returns tones that rise and fade, with a little noise.
 func music(samples, channels int) []int16 {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]int16, samples*channels)
@@ -32,7 +32,7 @@ func encode(t testing.TB, src []int16, channels int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In pieces of odd lengths, and one of more than a frame.
+	// In pieces of odd lengths, one of them longer than a frame.
 	for k, rest := 1, src; len(rest) > 0; k = k*3 + 1 {
 		n := min(k*channels, len(rest))
 		if err := e.Write(rest[:n]); err != nil {
@@ -63,7 +63,7 @@ func all(t testing.TB, d *Decoder, piece int) (out []int16) {
 	}
 }
 
-// plain decodes by the letter of the specification, with no regard to speed and none of the code above.
+// plain decodes by the text of the specification, without the code above and without regard to speed.
 func plain(data []byte) (out []int16) {
 	dequant := []float64{0.75, -0.75, 2.5, -2.5, 4.5, -4.5, 7, -7}
 	data = data[8:]
@@ -150,7 +150,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Sounds that drive a predictor mad come back as the specification decodes them, and are not lost.
+// Sounds that make the predictor unstable still decode as the specification defines, and remain recognisable.
 func TestLoud(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, next := range map[string]func(i int) int16{
@@ -174,7 +174,7 @@ func TestLoud(t *testing.T) {
 		if !slices.Equal(got, plain(data)) {
 			t.Errorf("%s: not what the specification makes of it", name)
 		}
-		if db := decibels(src, got); name != "silence" && db < 4 { // noise and clicks go beyond the largest residual
+		if db := decibels(src, got); name != "silence" && db < 4 { // noise and clicks exceed the largest residual
 			t.Errorf("%s: %.1f dB", name, db)
 		}
 	}
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A writer that did not know how many samples would come says 0.
+// A writer that does not know the number of samples writes 0.
 func TestStream(t *testing.T) {
 	src := music(6000, 1)
 	data := encode(t, src, 1)
@@ -215,7 +215,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Cut off anywhere, whole frames are read; with any byte changed, the worst is an error.
+// Cut off anywhere, the complete frames are read; with any byte changed, the worst result is an error.
 func TestHostile(t *testing.T) {
 	good := encode(t, music(FrameSamples+30, 1), 1)
 	frame := frameSize(1, FrameSamples)

@@ -6,21 +6,21 @@
 //	 4  u32  width, then u32 height, big-endian, in pixels
 //	12  u8   channels: 3 or 4; only a hint
 //	13  u8   colour space: 0 sRGB with linear alpha, 1 all linear; only a hint
-//	14  chunks, until all pixels are there, rows from the top
+//	14  chunks for all pixels, rows from the top
 //	    seven bytes 0 and a 1
 //
-// A chunk is for one pixel, or a run of them. It starts from the pixel before, at first opaque black, and from a table of 64
-// pixels seen, at first all 0, in which a pixel has its place by [place]:
+// A chunk is for one pixel, or a run of them. It refers to the previous pixel, at first opaque black, and to a table of 64
+// recent pixels, at first all 0. [place] returns the index of a pixel in the table:
 //
 //	0xfe r g b         red, green, blue
 //	0xff r g b a       and alpha
 //	00 index:6         a pixel of the table
 //	01 r:2 g:2 b:2     differences, plus 2
-//	10 g:6  r:4 b:4    difference of green, plus 32; those of red and blue less that of green, plus 8
-//	11 n:6             the pixel before, n+1 times, 1 to 62
+//	10 g:6  r:4 b:4    difference of green, plus 32; those of red and blue minus that of green, plus 8
+//	11 n:6             the previous pixel, n+1 times, 1 to 62
 //
-// Its rules: pixels are RGBA, 8 bits a channel, straight alpha. Memory is taken only for as many pixels as the data can hold
-// and the caller allows. Whatever is in the data, the worst that happens is an error.
+// Pixels are RGBA, 8 bits per channel, straight alpha. Memory is allocated only for as many pixels as the data can contain
+// and the caller allows. Invalid data gives an error, never a panic.
 package qoi
 
 import (
@@ -37,7 +37,7 @@ const (
 	maxRun     = 62 // 63 and 64 would be the codes of rgb and rgba
 )
 
-// Chunks: two with a whole byte, four with the upper two bits.
+// Chunks: two are identified by a whole byte, four by the upper two bits.
 const (
 	chunkRGB   = 0xfe
 	chunkRGBA  = 0xff
@@ -50,11 +50,11 @@ const (
 // Header is the start of a file.
 type Header struct {
 	Width, Height int
-	Channels      int  // 3 or 4, as the writer had it
-	Linear        bool // all channels; else colours are sRGB
+	Channels      int  // 3 or 4, as the file says
+	Linear        bool // all channels; otherwise colours are sRGB
 }
 
-// Config reads the header. The error is [input.ErrTruncated] or [input.ErrDamaged], and it has a size of at least 1x1.
+// Config reads the header. The size is at least 1x1. An error is [input.ErrTruncated] or [input.ErrDamaged].
 func Config(data []byte) (Header, error) {
 	if len(data) < headerSize {
 		return Header{}, input.ErrTruncated
@@ -76,11 +76,11 @@ func Config(data []byte) (Header, error) {
 
 type pixel [4]byte
 
-// place of a pixel in the table.
+// place returns the index of a pixel in the table.
 func place(p pixel) uint8 { return (p[0]*3 + p[1]*5 + p[2]*7 + p[3]*11) & 63 }
 
-// Decode gives an image of at most maxPixels, as width*height*4 bytes. What follows the end is ignored. Errors are [input.ErrTruncated],
-// [input.ErrDamaged] and [input.ErrTooLarge], maybe wrapped.
+// Decode decodes an image of at most maxPixels as width*height*4 bytes. Data after the end is ignored. Errors are
+// [input.ErrTruncated], [input.ErrDamaged] and [input.ErrTooLarge], possibly wrapped.
 func Decode(data []byte, maxPixels int) (pix []byte, width, height int, err error) {
 	h, err := Config(data)
 	if err != nil {
@@ -106,12 +106,12 @@ func Decode(data []byte, maxPixels int) (pix []byte, width, height int, err erro
 	return pix, h.Width, h.Height, nil
 }
 
-// decode fills pix from chunks, and gives what is left of these.
+// decode decodes chunks into pix, and returns the remaining data.
 func decode(pix, in []byte) (rest []byte, err error) {
 	var table [64]pixel
 	p := pixel{3: 255}
 	for len(pix) > 0 {
-		// The longest chunk has 5 bytes, and the end has 8: what is whole has at least so many.
+		// The longest chunk has 5 bytes, and the end has 8, so complete data has at least 5.
 		if len(in) < 5 {
 			return nil, input.ErrTruncated
 		}
@@ -155,7 +155,7 @@ func decode(pix, in []byte) (rest []byte, err error) {
 	return in, nil
 }
 
-// Encode writes an image of RGBA values, width*height*4 bytes, as sRGB. The header has 3 channels if all alpha is 255.
+// Encode encodes an image of RGBA values, width*height*4 bytes, as sRGB. The header has 3 channels if all alpha is 255.
 func Encode(pix []byte, width, height int) ([]byte, error) {
 	if width < 1 || height < 1 || width > 1<<31-1 || height > 1<<31-1 || len(pix)%4 != 0 || len(pix)/4/width != height || len(pix)/4%width != 0 {
 		return nil, fmt.Errorf("qoi: %d bytes are not an image of %dx%d", len(pix), width, height)
@@ -167,7 +167,7 @@ func Encode(pix []byte, width, height int) ([]byte, error) {
 			break
 		}
 	}
-	// A byte a pixel is usual; it grows for noise.
+	// One byte per pixel is typical; the slice grows for noise.
 	out := make([]byte, headerSize, headerSize+len(pix)/4+len(end))
 	copy(out, magic)
 	binary.BigEndian.PutUint32(out[4:], uint32(width))
@@ -176,7 +176,7 @@ func Encode(pix []byte, width, height int) ([]byte, error) {
 	return append(encode(out, pix), end...), nil
 }
 
-// encode appends chunks, each the shortest that will do.
+// encode appends chunks, always the shortest possible.
 func encode(out, pix []byte) []byte {
 	var table [64]pixel
 	last, run := pixel{3: 255}, byte(0)

@@ -13,7 +13,7 @@ func header(width, height uint8) string {
 	return "qoif\x00\x00\x00" + string(rune(width)) + "\x00\x00\x00" + string(rune(height)) + "\x04\x00"
 }
 
-// Chunk by chunk, worked out from the specification.
+// Single chunks, worked out from the specification.
 func TestChunks(t *testing.T) {
 	black := "\x00\x00\x00\xff"
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestChunks(t *testing.T) {
 		{"luma green +5, red 5+7, blue 5-8", 1, "\xa5\xf0", "\x0c\x05\xfd\xff"}, // 10 100101, 1111 0000
 		// (81*3+2*5+131*7+255*11)%64 = 3975%64 = 7
 		{"index", 3, "\xfe\x51\x02\x83\xfe\x09\x99\x09\x07", "\x51\x02\x83\xff\x09\x99\x09\xff\x51\x02\x83\xff"},
-		// A run puts its pixel into the table, too: black is at 255*11%64 = 53.
+		// A run stores its pixel in the table, too: black is at 255*11%64 = 53.
 		{"index after run", 3, "\xc0\xfe\x09\x09\x09\x35", black + "\x09\x09\x09\xff" + black},
 		{"index of nothing is all 0", 1, "\x05", "\x00\x00\x00\x00"},
 	} {
@@ -38,7 +38,7 @@ func TestChunks(t *testing.T) {
 		if err != nil || w != int(c.width) || h != 1 || string(pix) != c.pixels {
 			t.Errorf("%s: %dx%d %q, %v; want %q", c.name, w, h, pix, err, c.pixels)
 		}
-		// Which of several chunks to take is the writer's choice, but for these there is one shortest each.
+		// A writer may choose among several chunks, but each of these has a single shortest form.
 		if c.name == "index after run" || c.name == "index of nothing is all 0" || c.name == "rgba" {
 			continue
 		}
@@ -49,7 +49,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// image has runs, small steps, colours that come back, and noise; alpha if wanted.
+// image returns an image with runs, small steps, repeated colours, and noise, with alpha if set.
 func image(width, height int, alpha bool) []byte {
 	r := rand.New(rand.NewPCG(uint64(width), uint64(height)))
 	pix := make([]byte, 0, 4*width*height)

@@ -1,14 +1,14 @@
 // Package tga reads Truevision TGA images.
 //
-// It follows "Truevision TGA File Format Specification, Version 2.0" (1991). The extension area and the
-// footer of version 2 are ignored: all that matters to the pixels is in the header. Where files
-// in the wild differ from the specification, so does this package:
+// It follows "Truevision TGA File Format Specification, Version 2.0" (1991). The extension area and the footer of version 2
+// are ignored: everything that affects the pixels is in the header. Like many existing files, this package differs from the
+// specification:
 //
 //   - RLE packets may cross the end of a row.
-//   - 32-bit pixels of an image that declares no alpha bits have alpha all the same, as many programs
-//     forget to declare them, unless all of it is zero.
+//   - 32-bit pixels of an image that declares no alpha bits do have alpha, unless all of it is zero: many programs do not
+//     declare the bits.
 //
-// Memory is taken only for as many pixels as the data can hold.
+// Memory is allocated only for as many pixels as the data can contain.
 package tga
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// headerSize of the file, in bytes; the image id follows.
+// headerSize is the size of the file header in bytes; the image id follows.
 const headerSize = 18
 
-// Image types, from the specification; the others are types plus rle.
+// Image types in the specification; the other types are these plus rle.
 const (
 	colorMapped = 1
 	trueColor   = 2
@@ -39,18 +39,18 @@ const (
 // Header is the start of a file.
 //
 //	 0  u8   length of the image id
-//	 1  u8   1 if there is a colour map
+//	 1  u8   1 if the file has a colour map
 //	 2  u8   image type: 1 colour-mapped, 2 true colour, 3 grey; 9, 10, 11 the same with RLE
 //	 3  u16  first entry of the colour map
 //	 5  u16  entries of the colour map
-//	 7  u8   bits of an entry: 15, 16, 24 or 32
+//	 7  u8   bits per entry: 15, 16, 24 or 32
 //	 8  u16  x of the origin, u16 y of the origin: ignored
 //	12  u16  width, u16 height, in pixels
-//	16  u8   bits of a pixel
+//	16  u8   bits per pixel
 //	17  u8   descriptor: bits 0-3 alpha bits of a pixel, bit 4 right to left, bit 5 top to bottom
 type Header struct {
 	Width, Height int
-	Depth         int // bits of a pixel
+	Depth         int // bits per pixel
 	Type          int
 
 	idSize, mapFirst, mapSize, mapDepth int
@@ -58,8 +58,8 @@ type Header struct {
 	descriptor                          byte
 }
 
-// ParseHeader reads the header and refuses what [Decode] cannot read. As TGA has no signature, a
-// header that passes is also the best sign of a TGA file that there is.
+// ParseHeader reads the header. It returns an error for files that [Decode] cannot read. TGA has no signature, so a header
+// that passes is also the best indication of a TGA file.
 func ParseHeader(data []byte) (Header, error) {
 	if len(data) < headerSize {
 		return Header{}, input.ErrTruncated
@@ -113,8 +113,8 @@ func oneOf(n int, list ...int) bool {
 	return false
 }
 
-// Decode reads an image as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes.
-// More than maxPixels is [input.ErrTooLarge].
+// Decode decodes an image as RGBA, 8 bits per channel, straight alpha, rows top down, 4*Width*Height bytes. It returns
+// [input.ErrTooLarge] for more than maxPixels pixels.
 func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -157,12 +157,12 @@ type decoder struct {
 	palette   []byte
 	data      []byte // of the pixels
 	pix       []byte
-	n         int // pixels written so far, in file order
+	n         int // number of pixels written, in file order
 	anyAlpha  bool
 }
 
-// readMap reads the colour map as RGBA and returns what follows it. An image that is not colour-mapped
-// may have a map, too; it is skipped.
+// readMap reads the colour map as RGBA and returns the data after it. A map of an image that is not colour-mapped is
+// skipped.
 func (d *decoder) readMap(data []byte) ([]byte, error) {
 	if !d.hasMap {
 		return data, nil
@@ -180,7 +180,7 @@ func (d *decoder) readMap(data []byte) ([]byte, error) {
 	return data[size*d.mapSize:], nil
 }
 
-// enough tells whether the data can hold all pixels: an RLE packet makes at most 128 of one.
+// enough reports whether the data can contain all pixels: an RLE packet expands one to at most 128.
 func (d *decoder) enough() bool {
 	need := d.Width * d.Height
 	if d.Type&rle == 0 {
@@ -212,7 +212,7 @@ func (d *decoder) packets() error {
 	return nil
 }
 
-// run writes n pixels from data, which are step bytes apart: 0 repeats one.
+// run writes n pixels from data, step bytes apart; with step 0 it repeats one pixel.
 func (d *decoder) run(data []byte, n, step int) error {
 	x, y := d.n%d.Width, d.n/d.Width
 	for i := range n {
@@ -259,7 +259,7 @@ func (d *decoder) pixel(dst, src []byte) error {
 	return nil
 }
 
-// rgba reads a colour of 15, 16 (A1R5G5B5), 24 (BGR) or 32 bits (BGRA).
+// rgba converts a colour of 15, 16 (A1R5G5B5), 24 (BGR) or 32 bits (BGRA).
 func rgba(dst, src []byte, depth int, alphaBit bool) {
 	switch depth {
 	case 32:

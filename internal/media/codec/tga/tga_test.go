@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// file makes a TGA of the given header fields.
+// file returns a TGA with the given header fields.
 func file(typ, depth, w, h int, descriptor byte, body ...byte) []byte {
 	f := make([]byte, headerSize, headerSize+len(body))
 	f[2], f[12], f[14], f[16], f[17] = byte(typ), byte(w), byte(h), byte(depth), descriptor
@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A few bytes that claim a huge image must not cost memory.
+// A few bytes that claim a huge image must not allocate memory.
 func TestHugeClaim(t *testing.T) {
 	for _, typ := range []int{2, 10} {
 		data := file(typ, 24, 0, 0, 0, 0xff, 1, 2, 3)

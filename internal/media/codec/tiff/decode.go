@@ -12,17 +12,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// Image is a picture of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
+// Image is an image of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
 type Image struct {
 	Header
-	Pix   []uint16  // of whole numbers: 8 bits widened, 32 rounded, so that 65535 is the most
-	Light []float32 // of floating point
+	Pix   []uint16  // for integers: scaled to 0..65535, 32 bits rounded
+	Light []float32 // for floating point
 }
 
-// minBlock is how large a block may be, in bytes, however small the picture; else it is four times the picture.
+// minBlock is the size in bytes that a block may have in any image; otherwise the limit is four times the size of the image.
 const minBlock = 16 << 20
 
-// Decode reads the first page. More than maxPixels is [input.ErrTooLarge].
+// Decode reads the first page. It returns [input.ErrTooLarge] for more than maxPixels pixels.
 func Decode(data []byte, maxPixels int) (*Image, error) {
 	h, err := ParseHeader(data)
 	if err != nil {
@@ -43,7 +43,7 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 	if h.planes {
 		planes = used
 	}
-	// All of them are looked at before memory is taken for the picture.
+	// Check all blocks before memory is allocated for the image.
 	for i := range across * down * planes {
 		if _, err := d.packed(i); err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
@@ -68,11 +68,11 @@ type decoder struct {
 	*Image
 	file []byte
 	buf  []byte
-	row  []byte // without the predictor
-	sums []byte // of floats, before their bytes are put in order
+	row  []byte // before the predictor is reversed
+	sums []byte // of floats, before their bytes are reordered
 }
 
-// inBlock is the number of channels that lie side by side.
+// inBlock returns the number of interleaved channels.
 func (h *Header) inBlock() int {
 	if h.planes {
 		return 1
@@ -80,7 +80,7 @@ func (h *Header) inBlock() int {
 	return h.channels
 }
 
-// rows of block i: the last strip has fewer.
+// rows returns the number of rows in block i: the last strip may have fewer.
 func (h *Header) rows(i int) int {
 	across, down := h.grid()
 	if y := i / across % down; !h.tiled {
@@ -89,8 +89,8 @@ func (h *Header) rows(i int) int {
 	return h.blockHeight
 }
 
-// packed is block i as it is in the file, which must be enough to unfold to it. Most bytes that one can make: one, 64 by
-// PackBits, 1032 by Deflate, and 4096 every 12 bits by LZW.
+// packed returns block i as it is in the file. It checks that the packed bytes can expand to a block. One byte expands to at
+// most one byte if unpacked, 64 with PackBits, 1032 with Deflate, and with LZW 12 bits to 4096 bytes.
 func (d *decoder) packed(i int) ([]byte, error) {
 	from, n := d.offsets[i], d.sizes[i]
 	if from > len(d.file) || n > len(d.file)-from {
@@ -106,7 +106,7 @@ func (d *decoder) packed(i int) ([]byte, error) {
 	return d.file[from : from+n], nil
 }
 
-// block reads block i, whose upper left pixel is at x, y, with the channels from first on.
+// block decodes block i, whose top left pixel is at x, y, with the channels from first on.
 func (d *decoder) block(i, x, y, first int) error {
 	src, err := d.packed(i)
 	if err != nil {
@@ -157,7 +157,7 @@ func unpack(dst, src []byte, compression int) (err error) {
 	return nil
 }
 
-// differences undoes predictor 2: each number is stored as what it is more than the one of its channel before.
+// differences reverses predictor 2: each number is stored as the difference from the previous number of its channel.
 func (d *decoder) differences(row []byte) []byte {
 	d.row = append(d.row[:0], row...)
 	b, n := d.row, d.inBlock()
@@ -178,8 +178,8 @@ func (d *decoder) differences(row []byte) []byte {
 	return b
 }
 
-// floats undoes predictor 3 (Technical Note 3): the first bytes of all numbers, then the second ones, from the highest down; each as what
-// it is more than the one n before.
+// floats reverses predictor 3 (Technical Note 3): the first bytes of all numbers, then the second bytes, and so on, from the
+// highest down; each byte is stored as the difference from the byte n before.
 func (d *decoder) floats(row []byte) []byte {
 	d.sums = append(d.sums[:0], row...)
 	src, n, size := d.sums, d.inBlock(), d.Bits/8
@@ -202,7 +202,7 @@ func (d *decoder) floats(row []byte) []byte {
 	return out
 }
 
-// place writes channel at of a row of a block, which is the given one of the picture, from x, y on.
+// place writes channel at of a row of a block to the given channel of the image, from x, y on.
 func (d *decoder) place(row []byte, at, channel, x, y int) {
 	colours := d.colours()
 	if channel > colours || channel == colours && d.alpha == noAlpha {
@@ -232,7 +232,7 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 	}
 }
 
-// finish makes RGBA of the channels.
+// finish converts the channels to RGBA.
 func (d *decoder) finish() {
 	for i := 0; i+3 < len(d.Light); i += 4 {
 		p := d.Light[i : i+4 : i+4]

@@ -1,13 +1,15 @@
-// Package tiff reads the kinds of TIFF that golang.org/x/image/tiff leaves out, and that programs for games write all the same: floating
-// point (height maps, environments), whole numbers of 32 bits (height maps), and a plane for each channel (Photoshop's "per channel").
+// Package tiff reads the kinds of TIFF that golang.org/x/image/tiff does not support and that programs for games write:
+// floating point (height maps, environments), integers of 32 bits (height maps), and a plane for each channel (Photoshop's
+// "per channel").
 //
-// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page; grey and RGB of
-// 8, 16 and 32 bits, or floating point of 16 and 32; raw, LZW, Deflate, PackBits, with predictors; strips and tiles. What neither reads is
-// refused by name, with what to save instead: colours for print (CMYK, Lab), of photographs (YCbCr, JPEG inside) and of cameras, floating
-// point of 64 bits, and the packings of maps and scanners.
+// It follows "TIFF Revision 6.0" (1992) and Adobe's "Photoshop TIFF Technical Notes" 1 to 3 (2002, 2005): the first page;
+// grey and RGB with 8, 16 and 32 bits, or floating point of 16 and 32; raw, LZW, Deflate, PackBits, with predictors; strips
+// and tiles. Forms that neither package reads give an error that names them and the form to save instead: colours for print
+// (CMYK, Lab), of photographs (YCbCr, JPEG inside) and of cameras, floating point of 64 bits, and the packings of maps and
+// scanners.
 //
-// Floating point is linear light, as Photoshop has it. Memory is taken for at most the caller's limit of pixels, and for a strip or tile
-// only what its packed bytes can unfold to.
+// Floating point is linear light, as in Photoshop. Memory is allocated for at most the caller's limit of pixels, and for a
+// strip or tile only as much as its packed bytes can expand to.
 package tiff
 
 import (
@@ -68,14 +70,14 @@ const (
 // Header is the first directory.
 type Header struct {
 	Width, Height int
-	Bits          int  // of a channel
+	Bits          int  // per channel
 	Float         bool // linear light
 
 	order       binary.ByteOrder
 	photometric int
 	channels    int
 	alpha       int
-	planes      bool // a plane for each channel
+	planes      bool // each channel has its own plane
 	compression int
 	predictor   int
 
@@ -84,7 +86,7 @@ type Header struct {
 	offsets, sizes          []int
 }
 
-// colours is how many channels make a colour.
+// colours returns the number of channels of a colour.
 func (h *Header) colours() int {
 	if h.photometric == rgb {
 		return 3
@@ -92,11 +94,11 @@ func (h *Header) colours() int {
 	return 1
 }
 
-// ParseHeader reads the first directory and refuses what [Decode] cannot read.
+// ParseHeader reads the first directory. It returns an error for files that [Decode] cannot read.
 //
-//	0  "II" or "MM": the order of bytes, then u16 42
+//	0  "II" or "MM": the byte order, then u16 42
 //	4  u32 offset of the directory: u16 entries, each of u16 tag, u16 type, u32 count, and 4 bytes of numbers, or
-//	   their u32 offset if they are more
+//	   the u32 offset of longer numbers
 func ParseHeader(data []byte) (Header, error) {
 	h := Header{order: binary.LittleEndian}
 	if len(data) < 8 {
@@ -136,7 +138,7 @@ func ParseHeader(data []byte) (Header, error) {
 	return h, h.blocks(tags, one)
 }
 
-// directory reads the numbers of all tags that have whole ones.
+// directory reads the numbers of all tags with integers.
 func (h *Header) directory(data []byte) (map[int][]int, error) {
 	at := int64(h.order.Uint32(data[4:]))
 	if at+2 > int64(len(data)) {
@@ -162,7 +164,7 @@ func (h *Header) directory(data []byte) (map[int][]int, error) {
 			}
 			body = data[from:]
 		}
-		// Only blocks are many, and 1 << 22 of them are all that 16384 x 16384 in tiles of 16 x 16 need for four planes.
+		// Only blocks are many: 16384 x 16384 pixels in tiles of 16 x 16 have 1 << 22 of them in four planes.
 		most := int64(maxChannels)
 		if tag == tagStrips || tag == tagStripSizes || tag == tagTiles || tag == tagTileSizes {
 			most = 1 << 22
@@ -183,7 +185,7 @@ func (h *Header) directory(data []byte) (map[int][]int, error) {
 	return tags, nil
 }
 
-// Forms that are not read: what they are, and what to do. The others have but their number.
+// Forms that are not supported, with their names and what to do. Other forms are reported by number.
 var (
 	strangePackings = map[int]string{
 		2: fax, 3: fax, 4: fax, 6: jpeg, 7: jpeg, 33003: jpeg2000, 33005: jpeg2000, 34712: jpeg2000,
@@ -237,7 +239,7 @@ func (h *Header) check(tags map[int][]int, format int) error {
 	return nil
 }
 
-// strange names a form that is not read.
+// strange returns the error for a form that is not supported.
 func strange(what string, number int, known map[int]string) error {
 	if text := known[number]; text != "" {
 		return fmt.Errorf("%s: %w", text, input.ErrUnsupported)
@@ -267,7 +269,7 @@ func (h *Header) blocks(tags map[int][]int, one func(tag, otherwise int) int) er
 	return nil
 }
 
-// grid is how many blocks there are, across and down.
+// grid returns the number of blocks across and down.
 func (h *Header) grid() (across, down int) {
 	return (h.Width + h.blockWidth - 1) / h.blockWidth, (h.Height + h.blockHeight - 1) / h.blockHeight
 }

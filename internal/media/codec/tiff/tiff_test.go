@@ -15,7 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
-// file makes a TIFF of tags, and blocks behind the directory.
+// file returns a TIFF with tags, and with blocks after the directory.
 func file(order binary.AppendByteOrder, tags map[int][]int, blocks ...[]byte) []byte {
 	out := []byte("II*\x00")
 	if order.String() == "BigEndian" {
@@ -34,7 +34,7 @@ func file(order binary.AppendByteOrder, tags map[int][]int, blocks ...[]byte) []
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	end := 8 + 2 + 12*len(keys) + 4 // of the directory; numbers that are more than four bytes follow
+	end := 8 + 2 + 12*len(keys) + 4 // of the directory; longer numbers follow
 	long := 0
 	for _, k := range keys {
 		if n := 4 * len(tags[k]); n > 4 {
@@ -73,7 +73,7 @@ func mapsClone(m map[int][]int) map[int][]int {
 	return out
 }
 
-// tags of a picture; more are pairs.
+// tags returns the tags of an image; more has pairs of a tag and a number.
 func tags(w, h, bits, photometric, channels int, more ...int) map[int][]int {
 	t := map[int][]int{tagWidth: {w}, tagHeight: {h}, tagBits: {bits}, tagPhotometric: {photometric}, tagChannels: {channels}}
 	for i := 0; i < len(more); i += 2 {
@@ -147,7 +147,7 @@ func greys(v ...byte) (out []uint16) {
 	return out
 }
 
-// codes are all of 9 bits.
+// codes returns codes of 9 bits each.
 func codes(v ...uint32) (out []byte) {
 	acc, n := uint32(0), 0
 	for _, c := range v {
@@ -162,7 +162,8 @@ func codes(v ...uint32) (out []byte) {
 func TestFloats(t *testing.T) {
 	half, single := []byte{0x00, 0x3c, 0x00, 0xc0}, binary.BigEndian.AppendUint32(nil, math.Float32bits(1e9))
 	const float = 3
-	// Of 1 and 1.5 in big-endian order, 3f800000 3fc00000, the bytes by rank: 3f 3f, 80 c0, 00 00, 00 00; and their differences.
+	// 1 and 1.5 in big-endian order, 3f800000 3fc00000, have the bytes by rank 3f 3f, 80 c0, 00 00, 00 00; these are their
+	// differences.
 	planes := []byte{0x3f, 0, 0x41, 0x40, 0x40, 0, 0, 0}
 	for _, tt := range []struct {
 		name string
@@ -229,7 +230,7 @@ func packLZW(src []byte) (out []byte) {
 	return append(out, byte(acc<<(8-n)))
 }
 
-// Long texts go through the whole table and start it anew.
+// Long texts fill the whole table and restart it.
 func TestLZW(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, letters := range []int{1, 2, 5, 256} {
@@ -300,7 +301,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A few bytes that claim a huge picture must not cost memory.
+// A few bytes that claim a huge image must not allocate memory.
 func TestHugeClaim(t *testing.T) {
 	for _, c := range []int{plain, lzw, deflate, packBits} {
 		data := file(binary.LittleEndian, tags(30000, 30000, 32, rgb, 3, tagCompression, c), make([]byte, 1000))

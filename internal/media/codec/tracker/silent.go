@@ -2,7 +2,7 @@ package tracker
 
 import "encoding/binary"
 
-// Silent is a module of one empty pattern, the smallest that players accept.
+// Silent returns a module with one empty pattern, the smallest that players accept.
 func Silent(f Format) []byte {
 	le := binary.LittleEndian
 	switch f {
@@ -20,7 +20,7 @@ func Silent(f Format) []byte {
 		copy(b[38:], "Kiln")
 		le.PutUint16(b[58:], 0x104)
 		le.PutUint32(b[60:], 276)
-		for at, v := range map[int]uint16{64: 1, 68: 2, 70: 1, 74: 1, 76: 6, 78: 125, 336 + 5: 64} { // 64 rows, none of them stored
+		for at, v := range map[int]uint16{64: 1, 68: 2, 70: 1, 74: 1, 76: 6, 78: 125, 336 + 5: 64} { // 64 rows without data
 			le.PutUint16(b[at:], v)
 		}
 		le.PutUint32(b[336:], 9)
@@ -36,7 +36,7 @@ func Silent(f Format) []byte {
 		for i := range 32 {
 			b[64+i] = 255
 		}
-		b[64], b[65], b[97] = 0, 8, 255 // a channel left and one right; the second order ends the song
+		b[64], b[65], b[97] = 0, 8, 255 // a channel on the left and one on the right; the second order ends the song
 		le.PutUint16(b[128:], 2+64)
 		return b
 	}
@@ -51,7 +51,7 @@ func Silent(f Format) []byte {
 	}
 	b[64], b[65], b[193] = 32, 32, 255
 	le.PutUint32(b[194:], 198)
-	le.PutUint16(b[198:], 64) // bytes, one a row that is empty
+	le.PutUint16(b[198:], 64) // bytes, one for each empty row
 	le.PutUint16(b[200:], 64) // rows
 	return b
 }

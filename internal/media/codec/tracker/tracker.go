@@ -1,17 +1,17 @@
-// Package tracker reads what tracker modules say of themselves: MOD, XM, S3M and IT. Patterns and samples are not decoded; only their
-// places are compared with the size of the file, which shows whether it was cut off.
+// Package tracker reads the headers of tracker modules: MOD, XM, S3M and IT. It does not decode patterns and samples; it
+// only compares their positions with the size of the file, which shows whether the file was cut off.
 //
-// Numbers are little-endian, but for those of MOD. The formats follow the notes of their authors and what players agree on:
+// Numbers are little-endian, except in MOD. The formats follow the notes of their authors, and what players agree on:
 //
 //	MOD   0  title, 20 bytes; 31 samples of 30 bytes each: name, 22 bytes, u16 half the length, ...
-//	    950  u8 orders, u8, 128 orders; "M.K." or another mark that says how many channels; patterns of 64 rows of 4 bytes a channel
+//	    950  u8 orders, u8, 128 orders; "M.K." or another mark for the number of channels; patterns of 64 rows of 4 bytes per channel
 //	XM    0  "Extended Module: ", title, 20 bytes, 0x1a, tracker, 20 bytes, u16 version, u32 size of the header from here
 //	     64  u16 orders, u16 restart, u16 channels, u16 patterns, u16 instruments; then patterns: u32 size of the
 //	         header, u8, u16 rows, u16 size
-//	S3M   0  title, 28 bytes, 0x1a, u8 16; at 32 u16 orders, u16 instruments, u16 patterns; at 44 "SCRM"; at 64 a byte a channel
-//	     96  orders, then the places of instruments and patterns, u16 each, in 16 bytes
-//	IT    0  "IMPM", title, 26 bytes; at 32 u16 orders, u16 instruments, u16 samples, u16 patterns; at 64 a byte a channel
-//	    192  orders, then the places of instruments, samples and patterns, u32 each
+//	S3M   0  title, 28 bytes, 0x1a, u8 16; at 32 u16 orders, u16 instruments, u16 patterns; at 44 "SCRM"; at 64 a byte per channel
+//	     96  orders, then the positions of instruments and patterns, u16 each, in units of 16 bytes
+//	IT    0  "IMPM", title, 26 bytes; at 32 u16 orders, u16 instruments, u16 samples, u16 patterns; at 64 a byte per channel
+//	    192  orders, then the positions of instruments, samples and patterns, u32 each
 package tracker
 
 import (
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// Format of a module.
+// Format is the format of a module.
 type Format string
 
 const (
@@ -32,21 +32,21 @@ const (
 	IT  Format = "it"
 )
 
-// Extensions are what modules are called, in lower case and with the dot.
+// Extensions returns the file name extensions of modules, in lower case and with the dot.
 func Extensions() []string { return []string{".mod", ".xm", ".s3m", ".it"} }
 
-// Module is what a file says of itself.
+// Module is the content of the headers.
 type Module struct {
 	Format      Format
 	Title       string // printable ASCII
 	Channels    int
-	Orders      int // how many patterns are played, one after the other
-	Patterns    int // that the file has
-	Instruments int // or samples, of formats that have no instruments
+	Orders      int // number of patterns played, one after the other
+	Patterns    int // number in the file
+	Instruments int // or samples, in formats without instruments
 	Cut         bool
 }
 
-// ErrFormat is the error of a file that is not such a module.
+// ErrFormat is the error for other files.
 var ErrFormat = errors.New("not a tracker module")
 
 const (
@@ -55,7 +55,7 @@ const (
 	maxParts    = 4096 // instruments, samples or patterns of S3M and IT
 )
 
-// Parse reads a file of so many bytes.
+// Parse reads a file of the given size.
 func Parse(in io.ReaderAt, size int64) (*Module, error) {
 	b := make([]byte, min(size, maxHeader))
 	if n, err := in.ReadAt(b, 0); err != nil && !(err == io.EOF && n == len(b)) {
@@ -75,7 +75,7 @@ func Parse(in io.ReaderAt, size int64) (*Module, error) {
 	return nil, ErrFormat
 }
 
-// text is printable ASCII: what else old programs wrote is not known without their code page.
+// text returns printable ASCII; the code page of other characters is unknown.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -91,7 +91,7 @@ const (
 	modHeader  = 1084
 )
 
-// modChannels are those of a mark; 0 if it is none.
+// modChannels returns the number of channels for a mark, or 0 for an unknown mark.
 func modChannels(mark string) int {
 	switch mark {
 	case "M.K.", "M!K!", "FLT4", "N.T.", "FEST", "LARD":
@@ -117,7 +117,7 @@ func mod(b []byte, size int64) (*Module, error) {
 	if m.Channels == 0 || m.Orders > 128 {
 		return nil, ErrFormat
 	}
-	for _, o := range b[952:1080] { // also of orders that are not played: their patterns are there
+	for _, o := range b[952:1080] { // including orders that are not played: their patterns exist
 		m.Patterns = max(m.Patterns, int(o)+1)
 	}
 	need := int64(modHeader + m.Patterns*m.Channels*64*4)
@@ -160,7 +160,7 @@ func s3m(b []byte, size int64) (*Module, error) {
 	m := &Module{Format: S3M, Title: text(b[:28]), Orders: int(le.Uint16(b[32:])), Instruments: int(le.Uint16(b[34:])),
 		Patterns: int(le.Uint16(b[36:]))}
 	for _, c := range b[64:96] {
-		if c < 32 { // those above are off, or not there
+		if c < 32 { // higher numbers are off, or do not exist
 			m.Channels++
 		}
 	}
@@ -179,7 +179,7 @@ func s3m(b []byte, size int64) (*Module, error) {
 	return m, nil
 }
 
-// played counts orders without marks, of which 254 is passed over and 255 ends the song.
+// played returns the number of orders that are patterns: 254 is skipped, and 255 ends the song.
 func played(orders []byte) (n int) {
 	for _, o := range orders {
 		if o < 254 {
@@ -198,7 +198,7 @@ func it(b []byte, size int64) (*Module, error) {
 	m := &Module{Format: IT, Title: text(b[4:30]), Orders: int(le.Uint16(b[32:])), Instruments: int(le.Uint16(b[34:])),
 		Patterns: int(le.Uint16(b[38:]))}
 	for _, pan := range b[64:128] {
-		if pan < 128 { // above, it is off
+		if pan < 128 { // higher values are off
 			m.Channels++
 		}
 	}
@@ -214,7 +214,7 @@ func it(b []byte, size int64) (*Module, error) {
 			break
 		}
 	}
-	if le.Uint16(b[44:])&4 == 0 { // it plays samples
+	if le.Uint16(b[44:])&4 == 0 { // the song uses samples, without instruments
 		m.Instruments = samples
 	}
 	m.Orders = played(b[192:min(places, len(b))])

@@ -21,7 +21,7 @@ func parse(t testing.TB, b []byte) *Module {
 	return m
 }
 
-// song is a module with a title, more patterns, instruments and channels than one that is silent.
+// song returns a module with a title, and with more patterns, instruments and channels than Silent.
 func song(f Format) []byte {
 	le := binary.LittleEndian
 	b := Silent(f)
@@ -99,7 +99,7 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// A player agrees on what the smallest modules are.
+// TestPlayer checks that a player accepts the smallest modules.
 func TestPlayer(t *testing.T) {
 	player, err := exec.LookPath("openmpt123")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// TestFFmpeg holds the reader to what ffmpeg makes of files that it wrote itself.
+// TestFFmpeg compares the reader with ffmpeg on files that ffmpeg wrote.
 func TestFFmpeg(t *testing.T) {
 	tool, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		t.Skip("ffmpeg is not installed, so nobody judges what is read")
+		t.Skip("ffmpeg is not installed: no other decoder to compare with")
 	}
 	src, err := os.Create(filepath.Join(t.TempDir(), "src.wav"))
 	if err != nil {
@@ -35,8 +35,8 @@ func TestFFmpeg(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Of IMA ADPCM, ffmpeg goes (2n+1)/8 of a step, cut once; the recommended practices cut each part, so there are differences that add up
-	// to the end of a block.
+	// For IMA ADPCM, ffmpeg computes (2n+1)/8 of a step and rounds it once; the recommended practices round each part. So
+	// there are differences that accumulate up to the end of a block.
 	for codec, most := range map[string]float64{"pcm_s24le": 0, "pcm_alaw": 0, "pcm_mulaw": 0, "adpcm_ima_wav": 0.02, "adpcm_ms": 0} {
 		to := filepath.Join(t.TempDir(), "to.wav")
 		if out, err := exec.Command(tool, "-v", "error", "-i", src.Name(), "-c:a", codec, to).CombinedOutput(); err != nil {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// metadata reads what there is besides samples. None of it is worth an error, unless it cannot be read at all.
+// metadata reads everything besides samples. Only chunks that cannot be read at all give an error.
 func (r *Reader) metadata(chunks []chunk) error {
-	points, loops := map[uint32]int{}, map[uint32][]int{} // places in Markers and Loops, by id
+	points, loops := map[uint32]int{}, map[uint32][]int{} // indices in Markers and Loops, by id
 	type parse func(b []byte, c chunk)
 	for _, kind := range []struct {
 		id    string
@@ -49,7 +49,7 @@ func (r *Reader) metadata(chunks []chunk) error {
 	return nil
 }
 
-// small reads a chunk, as far as it has a size that is none of samples.
+// small reads the first maxMetadata bytes of a chunk.
 func (r *Reader) small(c chunk) ([]byte, error) {
 	if c.size > maxMetadata {
 		r.warn("%s has %d bytes, of which %d are read", c, c.size, maxMetadata)
@@ -57,7 +57,7 @@ func (r *Reader) small(c chunk) ([]byte, error) {
 	return r.bytes(c.at, int(min(c.size, maxMetadata)))
 }
 
-// entries gives those of a table of which there are as many as it says, and whole.
+// entries returns the complete entries of a table, at most as many as it says.
 func (r *Reader) entries(b []byte, says uint32, size int, c chunk) (all [][]byte) {
 	for ; len(b) >= size && len(all) < int(min(says, 1<<30)); b = b[size:] {
 		all = append(all, b[:size])
@@ -70,7 +70,7 @@ func (r *Reader) entries(b []byte, says uint32, size int, c chunk) (all [][]byte
 
 // smpl reads loops.
 //
-//	 0  u32  maker, u32 product, u32 nanoseconds of a frame
+//	 0  u32  maker, u32 product, u32 nanoseconds per frame
 //	12  u32  MIDI note, u32 and a fraction of a semitone
 //	20  u32  format of time, u32 time
 //	28  u32  number of loops, u32 bytes after them
@@ -97,7 +97,7 @@ func (r *Reader) smpl(b []byte, c chunk, places map[uint32][]int) {
 			l.End = r.Frames
 		}
 		if kind := u32(e, 4); kind > uint32(Backward) {
-			r.warn("%s: loop %d is of type %d, of which nothing is known: taken for forward", c, i, kind)
+			r.warn("%s: loop %d has the unknown type %d: it is played forward", c, i, kind)
 		} else {
 			l.Type = LoopType(kind)
 		}
@@ -107,8 +107,8 @@ func (r *Reader) smpl(b []byte, c chunk, places map[uint32][]int) {
 	}
 }
 
-// cue reads markers: u32 number of points, then each: u32 id, u32 position in the order of playing, 4 bytes chunk, u32 its start, u32 start
-// of the block in it, u32 frame. Some programs fill in the position alone.
+// cue reads markers: u32 number of points, then each: u32 id, u32 position in the order of playing, 4 bytes chunk, u32 its
+// start, u32 start of the block in it, u32 frame. Some programs set only the position.
 func (r *Reader) cue(b []byte, c chunk, places map[uint32]int) {
 	if len(b) < 4 {
 		r.warn("%s has %d bytes, and no markers", c, len(b))
@@ -136,8 +136,8 @@ func (r *Reader) cue(b []byte, c chunk, places map[uint32]int) {
 	}
 }
 
-// list reads texts. Those of "adtl" begin with the u32 id of a marker or loop; in ltxt, with which a marker is a region, follow u32 frames,
-// 4 bytes purpose, u16 country, u16 language, u16 dialect, u16 code page.
+// list reads texts. Those of "adtl" begin with the u32 id of a marker or loop. An ltxt makes a marker a region; it continues
+// with u32 frames, 4 bytes purpose, u16 country, u16 language, u16 dialect, u16 code page.
 func (r *Reader) list(b []byte, c chunk, points map[uint32]int, loops map[uint32][]int) error {
 	m := r.memory(b, c.at)
 	texts, err := m.chunks(4)
@@ -187,12 +187,12 @@ func (r *Reader) region(m *Marker, body []byte, c chunk) {
 	}
 }
 
-// western are the letters of Windows-1252 from 0x80 to 0x9f; the rest are as in Unicode.
+// western has the characters of Windows-1252 from 0x80 to 0x9f; all others are as in Unicode.
 const western = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
 var westernRunes = []rune(western)
 
-// text is up to the first 0, in UTF-8 or else in Windows-1252.
+// text returns the text up to the first 0, decoded as UTF-8 if that is valid, else as Windows-1252.
 func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	if utf8.ValidString(s) {
@@ -209,9 +209,9 @@ func text(b []byte) string {
 	return out.String()
 }
 
-// The writer's side. Ids count from 1: markers first, then loops.
+// The functions below are for the writer. Ids count from 1: markers first, then loops.
 
-// trailer is the chunks that come after the samples.
+// trailer returns the chunks after the samples.
 func (m *Metadata) trailer(rate int) []byte {
 	o := binary.LittleEndian
 	var out, list []byte

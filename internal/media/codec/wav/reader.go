@@ -14,23 +14,24 @@ type Reader struct {
 	Format
 	Metadata
 	Frames   int64
-	Warnings []string // in plain words; damage that [Reader.Read] meets in ADPCM adds one
+	Warnings []string // in plain words; [Reader.Read] adds one for damage in ADPCM
 
 	riff
 	data   chunk
-	sample int   // bytes, but of ADPCM
-	next   int64 // frame to be read
+	sample int   // size in bytes, except for ADPCM
+	next   int64 // next frame to read
 	buf    []byte
 
-	// Of ADPCM:
+	// For ADPCM:
 	coefficients [][2]int16
 	blockFrames  int64
-	pcm          []int16 // a block
-	block        int64   // which one; below 0 if none
-	damage       bool    // has been told
+	pcm          []int16 // samples of a block
+	block        int64   // number of that block; below 0 if none
+	damage       bool    // damage was reported
 }
 
-// NewReader reads all of a file but its samples. Errors are [ErrTruncated], [ErrDamaged] and [ErrUnsupported], wrapped, and those of r.
+// NewReader reads everything in a file except the samples. Errors wrap [ErrTruncated], [ErrDamaged] or [ErrUnsupported], or
+// are those of r.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	w := &Reader{block: -1, riff: riff{from: r, size: size, order: binary.LittleEndian}}
 	w.warned = &w.Warnings
@@ -60,7 +61,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(chunks); w.end > w.size+8 && (n == 0 || chunks[n-1].whole) { // many programs forget that 8 bytes do not count
+	if n := len(chunks); w.end > w.size+8 && (n == 0 || chunks[n-1].whole) { // many programs include the 8 bytes of the head in the size
 		w.warn("the file is cut off: it says that it ends at byte %d, and %d bytes are there", w.end, w.size)
 	}
 	if err := w.format(chunks); err != nil {
@@ -73,7 +74,7 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	return w, nil
 }
 
-// find gives the first chunk of an id.
+// find returns the first chunk with an id.
 func (r *Reader) find(chunks []chunk, id string) (c chunk, ok bool) {
 	for _, found := range chunks {
 		switch {
@@ -81,14 +82,14 @@ func (r *Reader) find(chunks []chunk, id string) (c chunk, ok bool) {
 		case !ok:
 			c, ok = found, true
 		default:
-			r.warn("%s is one more, and not read", found)
+			r.warn("%s is a duplicate, and is ignored", found)
 			return c, ok
 		}
 	}
 	return c, ok
 }
 
-// need is find for what must be there.
+// need is find for required chunks.
 func (r *Reader) need(chunks []chunk, id string) (chunk, error) {
 	c, ok := r.find(chunks, id)
 	switch {
@@ -100,7 +101,7 @@ func (r *Reader) need(chunks []chunk, id string) (chunk, error) {
 	return c, fmt.Errorf("no %q chunk: %w", id, ErrDamaged)
 }
 
-// format reads the fmt chunk and counts frames.
+// format reads the fmt chunk, and computes the number of frames.
 func (r *Reader) format(chunks []chunk) error {
 	c, err := r.need(chunks, "fmt ")
 	if err != nil {
@@ -134,11 +135,11 @@ func (r *Reader) format(chunks []chunk) error {
 
 // parseFormat reads the body of the fmt chunk.
 //
-//	 0  u16  coding, u16 channels, u32 rate, u32 bytes a second: ignored
+//	 0  u16  coding, u16 channels, u32 rate, u32 bytes per second: ignored
 //	12  u16  bytes of a frame, or of a block of ADPCM
-//	14  u16  bits of a sample
-//	16  u16  bytes that follow; of ADPCM u16 frames of a block; of MS ADPCM u16 number of coefficients, then each: i16, i16
-//	18  u16  of WAVEFORMATEXTENSIBLE: bits that mean something, u32 speakers, 16 bytes: u16 coding and the same for all
+//	14  u16  bits per sample
+//	16  u16  bytes that follow; for ADPCM u16 frames of a block; for MS ADPCM u16 number of coefficients, then each: i16, i16
+//	18  u16  for WAVEFORMATEXTENSIBLE: valid bits, u32 speakers, 16 bytes: u16 coding and a constant
 func (r *Reader) parseFormat(b []byte, c chunk) error {
 	u16 := func(at int) int {
 		if at+2 > len(b) {
@@ -149,16 +150,16 @@ func (r *Reader) parseFormat(b []byte, c chunk) error {
 	tag, rate := u16(0), r.order.Uint32(b[4:])
 	r.Channels, r.Format.Block, r.Bits = u16(2), u16(12), u16(14)
 	if r.Channels < 1 || r.Channels > MaxChannels {
-		return fmt.Errorf("%d channels, and 1 to %d can be read: %w", r.Channels, MaxChannels, ErrUnsupported)
+		return fmt.Errorf("%d channels; the limits are 1 and %d: %w", r.Channels, MaxChannels, ErrUnsupported)
 	}
 	if rate < 1 || rate > MaxRate {
-		return fmt.Errorf("%d frames a second, and 1 to %d can be read: %w", rate, MaxRate, ErrUnsupported)
+		return fmt.Errorf("%d frames a second; the limits are 1 and %d: %w", rate, MaxRate, ErrUnsupported)
 	}
 	r.Rate = int(rate)
 	valid := 0
 	if tag == tagExtensible {
 		if len(b) < 40 {
-			r.warn("%s is cut off before it says how samples are written: taken for PCM", c)
+			r.warn("%s is cut off before the coding of the samples: read as PCM", c)
 			tag = tagPCM
 		} else {
 			tag, valid, r.Mask = u16(24), u16(18), r.order.Uint32(b[20:])
@@ -179,7 +180,7 @@ func (r *Reader) parseFormat(b []byte, c chunk) error {
 	return fmt.Errorf("coding 0x%x: %w", tag, ErrUnsupported)
 }
 
-// parseSample finds out how many bytes a sample has; bits of valid are the only ones that mean something, unless 0.
+// parseSample determines the size of a sample in bytes. valid is the number of valid bits, or 0 for all.
 func (r *Reader) parseSample(b []byte, valid int, c chunk) error {
 	if r.Coding == IMAADPCM || r.Coding == MSADPCM {
 		return r.parseADPCM(b, c)
@@ -190,7 +191,7 @@ func (r *Reader) parseSample(b []byte, valid int, c chunk) error {
 		r.Bits = 8 * r.sample
 	}
 	if block := r.Format.Block; block != r.sample*r.Channels {
-		// 24 bits may be in 32.
+		// Samples of 24 bits may be stored in 32.
 		if r.Coding == PCM && r.Bits > 16 && block == 4*r.Channels {
 			r.sample = 4
 		} else {
@@ -227,7 +228,7 @@ func (r *Reader) parseADPCM(b []byte, c chunk) error {
 			r.coefficients = append(r.coefficients, [2]int16{int16(r.order.Uint16(b[at:])), int16(r.order.Uint16(b[at+2:]))})
 		}
 		if r.coefficients == nil {
-			r.warn("%s has no coefficients: those that all files have are taken", c)
+			r.warn("%s has no coefficients: the standard ones are used", c)
 			r.coefficients = adpcm.MSCoefficients()
 		}
 	}
@@ -238,7 +239,7 @@ func (r *Reader) parseADPCM(b []byte, c chunk) error {
 		return fmt.Errorf("%s, %d channels in blocks of %d bytes: %w", r.Coding, r.Channels, r.Format.Block, ErrDamaged)
 	}
 	if len(b) >= 20 {
-		// Blocks may have bytes left over.
+		// Blocks may have unused bytes.
 		switch says := int(r.order.Uint16(b[18:])); {
 		case says > 0 && says < frames:
 			frames = says
@@ -250,7 +251,8 @@ func (r *Reader) parseADPCM(b []byte, c chunk) error {
 	return nil
 }
 
-// countBlocks counts frames of ADPCM. The last block may be short, or have less in it than it could: the fact chunk says so.
+// countBlocks counts the frames of ADPCM. The last block may be short, or have fewer frames than its size allows, as the
+// fact chunk says.
 func (r *Reader) countBlocks(chunks []chunk) error {
 	blocks, rest := r.data.size/int64(r.Format.Block), int(r.data.size%int64(r.Format.Block))
 	last := r.blockFrames
@@ -285,7 +287,7 @@ func (r *Reader) framesIn(size int) int {
 	return adpcm.MSFrames(size, r.Channels)
 }
 
-// SeekFrame goes to a frame: the next that [Reader.Read] gives.
+// SeekFrame moves to a frame. The next [Reader.Read] starts there.
 func (r *Reader) SeekFrame(frame int64) error {
 	if frame < 0 || frame > r.Frames {
 		return fmt.Errorf("no frame %d: there are %d", frame, r.Frames)
@@ -294,9 +296,9 @@ func (r *Reader) SeekFrame(frame int64) error {
 	return nil
 }
 
-// Read gives as many frames as there are left and have room, interleaved. Integers of n bits are divided by 2^(n-1), so that they are -1 to
-// before 1; floats come as they are, be they beyond that, infinite or no number. It is
-// io.EOF if there are none left. Another error comes with the frames before it.
+// Read reads frames into dst, interleaved, and returns their number. Integers of n bits are divided by 2^(n-1), so they are
+// at least -1 and below 1. Floats are unchanged, including larger values, infinities and NaN. At the end it returns io.EOF.
+// Other errors come with the frames before the error.
 func (r *Reader) Read(dst []float32) (frames int, err error) {
 	if r.next == r.Frames {
 		return 0, io.EOF
@@ -318,7 +320,7 @@ func (r *Reader) Read(dst []float32) (frames int, err error) {
 	return frames, err
 }
 
-// readFrames reads as many as the buffer holds.
+// readFrames reads as many frames as fit the buffer.
 func (r *Reader) readFrames(dst []float32) (int, error) {
 	n := min(len(dst)/r.Channels, len(r.buf)/r.Format.Block)
 	b := r.buf[:n*r.Format.Block]
@@ -362,7 +364,7 @@ func (r *Reader) readBlock(dst []float32) (int, error) {
 	return n, nil
 }
 
-// memory reads chunks that are in memory, which were at base in the file.
+// memory returns a reader of chunks in memory, which are at base in the file.
 func (r *Reader) memory(b []byte, base int64) *riff {
 	return &riff{from: bytes.NewReader(b), order: r.order, base: base, size: int64(len(b)), end: int64(len(b)), warned: r.warned}
 }

@@ -6,17 +6,17 @@ import (
 	"io"
 )
 
-// Limits of what is read into memory.
+// Limits of data that is read into memory.
 const (
-	maxChunks   = 1 << 16 // of a file, and of a LIST
-	maxMetadata = 1 << 22 // bytes of one chunk, samples aside
+	maxChunks   = 1 << 16 // in a file, and in a LIST
+	maxMetadata = 1 << 22 // bytes of a chunk, except for samples
 	maxWarnings = 20
 )
 
-// chunk is a part of a file, without its head.
+// chunk is a chunk of a file, without its head.
 type chunk struct {
 	id       string
-	at, size int64 // as much of it as there is
+	at, size int64 // the part that is in the file
 	whole    bool
 }
 
@@ -26,14 +26,14 @@ func (c chunk) String() string { return fmt.Sprintf("%q chunk at byte %d", c.id,
 type riff struct {
 	from   io.ReaderAt
 	order  binary.ByteOrder
-	base   int64            // where the file has byte 0 of this, for messages
-	size   int64            // of all there is
-	end    int64            // where chunks end, as the file says; below 0 if it does not know, as a stream
+	base   int64            // position of byte 0 in the file, for messages
+	size   int64            // size of the data
+	end    int64            // end of the chunks, as the file says; below 0 if unknown, as in a stream
 	sizes  map[string]int64 // from ds64
 	warned *[]string
 }
 
-// warn takes down what is odd. A file that is full of it is not worth a list.
+// warn records a warning. After a maximum of warnings it only counts.
 func (r *riff) warn(format string, args ...any) {
 	switch n := len(*r.warned); {
 	case n < maxWarnings:
@@ -43,7 +43,7 @@ func (r *riff) warn(format string, args ...any) {
 	}
 }
 
-// bytes reads n bytes from there.
+// bytes reads n bytes at a position.
 func (r *riff) bytes(at int64, n int) ([]byte, error) {
 	b := make([]byte, n)
 	return b, r.fill(b, at)
@@ -69,7 +69,7 @@ func (r *riff) head(at int64) (id string, size int64, err error) {
 	return string(b[:4]), int64(r.order.Uint32(b[4:])), nil
 }
 
-// plausible tells whether a chunk begins there: letters, and a size that fits.
+// plausible reports whether a chunk may begin at a position: letters, and a size that fits.
 func (r *riff) plausible(at int64) bool {
 	if at+8 > r.size {
 		return false
@@ -87,10 +87,10 @@ func letters(id string) bool {
 	return true
 }
 
-// known chunks are taken even from behind the end that the RIFF chunk tells.
+// known are chunks that are also read after the end of the RIFF chunk.
 var known = map[string]bool{"fmt ": true, "data": true, "fact": true, "smpl": true, "cue ": true, "LIST": true}
 
-// chunks walks over all chunks from there.
+// chunks lists all chunks from a position on.
 func (r *riff) chunks(at int64) (all []chunk, err error) {
 	beyond := false
 	for at+8 <= r.size {
@@ -101,9 +101,9 @@ func (r *riff) chunks(at int64) (all []chunk, err error) {
 		outside := r.end >= 0 && at >= r.end
 		switch {
 		case outside && !known[id]:
-			return all, nil // what some programs append
+			return all, nil // data that some programs append
 		case !letters(id):
-			r.warn("no chunk at byte %d, so what follows is not read", r.base+at)
+			r.warn("no chunk at byte %d: the rest is not read", r.base+at)
 			return all, nil
 		case outside && !beyond:
 			beyond = true
@@ -123,7 +123,7 @@ func (r *riff) chunks(at int64) (all []chunk, err error) {
 	return all, nil
 }
 
-// chunk finds out how much of a chunk there is.
+// chunk returns the part of a chunk that is in the file.
 func (r *riff) chunk(id string, at, size int64) chunk {
 	c := chunk{id, r.base + at + 8, size, true}
 	rest := r.size - at - 8
@@ -142,10 +142,11 @@ func (r *riff) chunk(id string, at, size int64) chunk {
 	return c
 }
 
-// stream tells whether a data chunk goes to the end of the file, as its writer did not know the size, or did not come to write it.
+// stream reports whether a data chunk extends to the end of the file, because its writer did not know the size, or was
+// stopped before it wrote the size.
 func (r *riff) stream(c chunk, rest int64) bool {
 	if c.size > rest {
-		// sox has 0x7ffff000; others take the size of their head off.
+		// sox writes 0x7ffff000; others subtract the size of their head.
 		return c.size >= 1<<32-256 && c.size < 1<<32 || c.size == 0x7ffff000 || r.end < 0
 	}
 	if c.size > 0 || rest == 0 || r.plausible(c.at-r.base) {
@@ -157,14 +158,14 @@ func (r *riff) stream(c chunk, rest int64) bool {
 	return true
 }
 
-// after is where the next chunk begins: some programs forget the byte after an odd size.
+// after returns the start of the next chunk: some programs omit the padding byte after an odd size.
 func (r *riff) after(c chunk) int64 {
 	next := c.at - r.base + c.size
 	if c.size%2 == 0 {
 		return next
 	}
 	if !r.plausible(next+1) && r.plausible(next) {
-		r.warn("%s has an odd size, and no byte that makes it even", c)
+		r.warn("%s has an odd size, and no padding byte", c)
 		return next
 	}
 	return next + 1

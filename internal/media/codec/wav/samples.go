@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// laws are the values of the bytes of A-law and mu-law, from ITU-T G.711.
+// laws has the values of the bytes of A-law and mu-law, from ITU-T G.711.
 var laws = func() (t [2][256]float32) {
 	for i := range 256 {
 		a := i ^ 0x55
@@ -29,7 +29,8 @@ var laws = func() (t [2][256]float32) {
 	return t
 }()
 
-// convert makes numbers of whole samples. PCM of fewer bits than its bytes have has them on top, so the bytes are what counts.
+// convert converts samples to floats. PCM with fewer bits than its bytes has the bits at the top, so it is read as whole
+// bytes.
 func (r *Reader) convert(dst []float32, b []byte) {
 	if r.order == binary.BigEndian {
 		for at := 0; at < len(b); at += r.sample {

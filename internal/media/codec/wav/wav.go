@@ -1,27 +1,28 @@
-// Package wav reads and writes WAV sound as a stream: an hour of it is never whole in memory.
+// Package wav reads and writes WAV sound as a stream: memory use does not grow with the length of the sound.
 //
 // It follows "Multimedia Programming Interface and Data Specifications 1.0" (1991) and "New Multimedia Data Types and Data
-// Techniques" (1994) of Microsoft and IBM, "Multiple channel audio data and WAVE files" (2007) of Microsoft, and ITU-R BS.2088-1
-// (2019), BW64, with RF64 before it. A file is chunks, each of an id of four letters, a u32 with the size of its body, the body, and a
-// byte more if that size is odd. All numbers are little-endian, in RIFX big-endian:
+// Techniques" (1994) of Microsoft and IBM, "Multiple channel audio data and WAVE files" (2007) of Microsoft, and ITU-R
+// BS.2088-1 (2019), BW64, and its predecessor RF64. A file is chunks. A chunk is an id of four letters, a u32 with the size
+// of its body, the body, and a padding byte if that size is odd. All numbers are little-endian, in RIFX big-endian:
 //
-//	RIFF  "WAVE", and then all the other chunks
-//	ds64  of RF64 and BW64: sizes of 64 bits, for chunks that say 0xffffffff
-//	fmt   what samples are like
-//	fact  how many frames there are; only ADPCM needs it
+//	RIFF  "WAVE", and then all other chunks
+//	ds64  for RF64 and BW64: sizes of 64 bits, for chunks with the size 0xffffffff
+//	fmt   format of the samples
+//	fact  number of frames; only ADPCM needs it
 //	data  the samples
 //	smpl  loops
 //	cue   markers
-//	kiln  what Kiln notes of a sound
+//	kiln  Kiln's own data about a sound
 //	LIST  "adtl", names of markers, loops and regions; or "INFO", texts about the sound
 //
-// A frame is a sample of each channel. What many programs write and the specifications do not allow is read with a warning. So are files
-// cut off: what is there is there. Memory is taken for what is in a file, not for what it claims.
+// A frame is one sample of each channel. Deviations from the specifications that many programs write are read with a
+// warning. So are files that are cut off: the existing data is read. Memory is allocated for the actual content of a file,
+// not for the sizes that it claims.
 package wav
 
 import "errors"
 
-// Extension is what such files are called.
+// Extension is the file name extension.
 const Extension = ".wav"
 
 var (
@@ -33,10 +34,10 @@ var (
 
 const (
 	MaxChannels = 64
-	MaxRate     = 1536000 // frames a second
+	MaxRate     = 1536000 // frames per second
 )
 
-// Coding is how a sample is written.
+// Coding is the encoding of a sample.
 type Coding int
 
 const (
@@ -52,17 +53,17 @@ func (c Coding) String() string {
 	return [...]string{"PCM", "float", "A-law", "mu-law", "IMA ADPCM", "MS ADPCM"}[c]
 }
 
-// Format is what samples are like.
+// Format is the format of the samples.
 type Format struct {
-	Rate     int // frames a second
+	Rate     int // frames per second
 	Channels int
 	Coding   Coding
-	Bits     int    // of a sample that mean something; of PCM it may have more
-	Mask     uint32 // a bit for each speaker, as WAVEFORMATEXTENSIBLE has them; 0 if nothing is said of speakers
-	Block    int    // bytes of a block of ADPCM; else of a frame
+	Bits     int    // valid bits per sample; PCM may have more
+	Mask     uint32 // one bit per speaker, as in WAVEFORMATEXTENSIBLE; 0 if unspecified
+	Block    int    // bytes of a block for ADPCM, otherwise of a frame
 }
 
-// LoopType is the way a loop is played.
+// LoopType is the direction in which a loop is played.
 type LoopType int
 
 const (
@@ -71,33 +72,33 @@ const (
 	Backward
 )
 
-// Loop is the frames from Begin to before End.
+// Loop has the frames from Begin up to End, without End.
 type Loop struct {
 	Begin, End int64
 	Type       LoopType
-	Count      uint32 // how often it is played; 0 is for ever
+	Count      uint32 // number of times it is played; 0: for ever
 	Name       string
 }
 
-// Marker is a frame, or as many from there as Length, that has a name.
+// Marker is a named frame, or Length frames from there.
 type Marker struct {
 	Name, Note    string
 	Frame, Length int64
 }
 
-// Text is about the sound: INAM is its title, for example.
+// Text is a text about the sound, such as INAM, its title.
 type Text struct{ ID, Text string }
 
-// Metadata is what a file says besides its samples.
+// Metadata has everything in a file besides samples.
 type Metadata struct {
-	UnityNote int // MIDI note, 1 to 127, that the sound is if played as it is; 0 if the file does not say
+	UnityNote int // MIDI note of the sound at its normal speed, 1 to 127; 0 if unspecified
 	Loops     []Loop
 	Markers   []Marker // in the order of frames
 	Info      []Text
-	Private   []byte // body of the chunk "kiln", in which a program's own may stand
+	Private   []byte // body of the chunk "kiln", for a program's own data
 }
 
-// Ids in fmt.
+// Codes of codings in fmt.
 const (
 	tagPCM        = 0x0001
 	tagMSADPCM    = 0x0002
@@ -110,7 +111,7 @@ const (
 
 var tags = [...]int{PCM: tagPCM, Float: tagFloat, ALaw: tagALaw, MuLaw: tagMuLaw, IMAADPCM: tagIMAADPCM, MSADPCM: tagMSADPCM}
 
-// strangers are names of codings that are seen in WAV files and are none of ours.
+// strangers are the names of other codings in WAV files.
 var strangers = map[int]string{
 	0x0010: "OKI ADPCM", 0x0031: "GSM 6.10", 0x0040: "G.721 ADPCM", 0x0050: "MPEG audio", 0x0055: "MP3", 0x0064: "G.726 ADPCM",
 	0x0092: "AC-3", 0x00ff: "AAC", 0x0160: "Windows Media Audio", 0x0161: "Windows Media Audio", 0x0162: "Windows Media Audio",
@@ -118,7 +119,8 @@ var strangers = map[int]string{
 	0x6771: "Vorbis", 0xf1ac: "FLAC",
 }
 
-// guidRest is what follows the two bytes of a tag in the long id of WAVEFORMATEXTENSIBLE; ambisonicRest of sound in B-format.
+// guidRest are the bytes after the two bytes of a tag in the long id of WAVEFORMATEXTENSIBLE; ambisonicRest are those for
+// sound in B-format.
 const (
 	guidRest      = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 	ambisonicRest = "\x00\x00\x21\x07\xd3\x11\x86\x44\xc8\xc1\xca\x00\x00\x00"

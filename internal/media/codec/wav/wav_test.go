@@ -45,7 +45,7 @@ func file(parts ...[]byte) []byte {
 
 func open(data []byte) (*Reader, error) { return NewReader(bytes.NewReader(data), int64(len(data))) }
 
-// all samples, in pieces.
+// all reads all samples, in pieces.
 func all(t testing.TB, r *Reader) (out []float32) {
 	t.Helper()
 	buf := make([]float32, 7*r.Channels)
@@ -61,7 +61,7 @@ func all(t testing.TB, r *Reader) (out []float32) {
 	}
 }
 
-// TestSamples has expectations worked out from what each format says of itself.
+// TestSamples compares samples with values worked out from the definition of each format.
 func TestSamples(t *testing.T) {
 	ima := []byte{100, 0, 0, 0, 0x94, 0, 0, 0}
 	decoded := make([]int16, 9)
@@ -220,7 +220,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// small has all kinds of chunks.
+// small returns a file with chunks of all kinds.
 func small(t testing.TB) []byte {
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Format{Rate: 44100, Channels: 1, Bits: 24}, sung, 5)
@@ -233,7 +233,7 @@ func small(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// A file cut off anywhere, or with any byte changed, is read or refused, and no worse.
+// A file that is cut off anywhere, or has any byte changed, is read or gives an error.
 func TestHostile(t *testing.T) {
 	good := small(t)
 	for n := range good {

@@ -11,24 +11,24 @@ import (
 
 // Writer writes a file.
 type Writer struct {
-	Private []byte // may be set, in place of that of the metadata, until [Writer.Close]
+	Private []byte // may be set until [Writer.Close], and replaces that of the metadata
 
 	format  Format
 	to      io.Writer
-	seek    io.WriteSeeker // if the number of frames is not known yet
+	seek    io.WriteSeeker // if the number of frames is not yet known
 	start   int64          // in seek
-	frames  int64          // written
-	promise int64          // below 0 if there is none
+	frames  int64          // number of frames written
+	promise int64          // expected number of frames; below 0 if unknown
 	meta    Metadata
-	head    int // bytes before samples
+	head    int // bytes before the samples
 	buf     []byte
 	blocks  *adpcm.Encoder
-	pending []int16 // less than a block
+	pending []int16 // incomplete block
 }
 
-// NewWriter writes the head of a file of PCM of 16 or 24 bits, of floats of 32, or of IMA ADPCM, whose Block must be given. Speakers
-// of one or two channels go without saying if Mask
-// is 0. If frames is below 0, nobody knows how many will come, and to is an [io.WriteSeeker], in which the head is put right at the end.
+// NewWriter writes the head of a file of PCM with 16 or 24 bits, of floats with 32, or of IMA ADPCM, whose Block must be
+// set. If Mask is 0, one or two channels have the default speakers. If frames is below 0, the number of frames is unknown:
+// to must then be an [io.WriteSeeker], in which Close completes the head.
 func NewWriter(to io.Writer, f Format, m Metadata, frames int64) (*Writer, error) {
 	if f.Coding != IMAADPCM {
 		f.Block = f.Channels * f.Bits / 8
@@ -69,7 +69,7 @@ func NewWriter(to io.Writer, f Format, m Metadata, frames int64) (*Writer, error
 	return w, err
 }
 
-// check holds loops and markers to the frames there are, as far as these are known.
+// check checks that loops and markers are within the frames, if the number of frames is known.
 func (m *Metadata) check(frames int64) error {
 	if frames < 0 {
 		frames = 1<<32 - 1
@@ -95,7 +95,8 @@ func (m *Metadata) check(frames int64) error {
 	return nil
 }
 
-// data is how many bytes frames take; they are so few that it does not overflow, or it is far too large.
+// data returns the size of frames in bytes. The number of frames is capped at 1<<40: the result does not overflow, and is
+// still too large for a file.
 func (w *Writer) data(frames int64) int64 {
 	frames = min(frames, 1<<40)
 	if w.blocks != nil {
@@ -110,13 +111,13 @@ func (w *Writer) trailer() []byte {
 	return w.meta.trailer(max(w.format.Rate, 1))
 }
 
-// size of the RIFF chunk.
+// size returns the size of the RIFF chunk.
 func (w *Writer) size(frames int64) int64 {
 	data := w.data(frames)
 	return int64(w.head) - 8 + data + data%2 + int64(len(w.trailer()))
 }
 
-// header is all that comes before the samples.
+// header returns everything before the samples.
 func (w *Writer) header(frames int64) []byte {
 	o, f := binary.LittleEndian, w.format
 	plain := f.Mask == 0 || f.Channels == 1 && f.Mask == 4 || f.Channels == 2 && f.Mask == 3
@@ -162,7 +163,7 @@ func (w *Writer) bytesPerSecond() uint32 {
 	return uint32(w.format.Rate * w.format.Block)
 }
 
-// Write16 takes frames of 16 bits, interleaved, for PCM of 16 bits and ADPCM.
+// Write16 writes frames of 16 bits, interleaved, as PCM of 16 bits or ADPCM.
 func (w *Writer) Write16(src []int16) error {
 	if err := w.take(len(src)); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (w *Writer) Write16(src []int16) error {
 	return nil
 }
 
-// block writes what is pending.
+// block writes the pending samples.
 func (w *Writer) block() (err error) {
 	if len(w.pending) == 0 {
 		return nil
@@ -205,10 +206,10 @@ func (w *Writer) block() (err error) {
 	return err
 }
 
-// take counts samples.
+// take checks and counts samples.
 func (w *Writer) take(samples int) error {
 	if samples%w.format.Channels != 0 {
-		return fmt.Errorf("%d samples are not frames of %d channels", samples, w.format.Channels)
+		return fmt.Errorf("%d samples cannot be divided among %d channels", samples, w.format.Channels)
 	}
 	frames := w.frames + int64(samples/w.format.Channels)
 	if w.promise >= 0 && frames > w.promise {
@@ -221,9 +222,8 @@ func (w *Writer) take(samples int) error {
 	return nil
 }
 
-// Write takes frames, interleaved. Of PCM, 1 is 2^(bits-1), rounded to the nearest, and to the even of two; what is beyond the limits
-// is at
-// the limit, and what is not a number is 0.
+// Write writes frames, interleaved. For PCM, 1 is 2^(bits-1), rounded to nearest, ties to even. Values beyond the limits
+// become the limits, and NaN becomes 0.
 func (w *Writer) Write(src []float32) error {
 	if w.blocks != nil {
 		return fmt.Errorf("ADPCM takes samples of 16 bits: %w", ErrUnsupported)
@@ -265,7 +265,7 @@ func integer(v float32, one float64) int32 {
 	return int32(min(max(math.RoundToEven(float64(v)*one), -one), one-1))
 }
 
-// Close writes what comes after the samples. It does not close what is written to.
+// Close writes everything after the samples. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.promise >= 0 && w.frames != w.promise {
 		return fmt.Errorf("%d frames of %d: %w", w.frames, w.promise, ErrTruncated)

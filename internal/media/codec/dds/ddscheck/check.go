@@ -1,8 +1,8 @@
-// Package ddscheck holds a DDS file with a DX10 header against Microsoft's "DDS_HEADER", "DDS_PIXELFORMAT",
-// "DDS_HEADER_DXT10" and "DDS File Layout" pages. It serves tests, and shares nothing with the writer that it judges: what it
-// knows of formats stands in a table of its own.
+// Package ddscheck checks a DDS file with a DX10 header against Microsoft's pages "DDS_HEADER", "DDS_PIXELFORMAT",
+// "DDS_HEADER_DXT10" and "DDS File Layout". It is for tests, and shares no code with the writer that it checks: it has its
+// own table of formats.
 //
-// Its rule: it is as strict as the pages ask a writer to be, also in fields that readers must not trust.
+// It is as strict as the pages require of a writer, also for fields that readers must not trust.
 package ddscheck
 
 import (
@@ -12,7 +12,7 @@ import (
 	"math/bits"
 )
 
-// formats is DXGI_FORMAT: the bytes of a pixel, or, negative, of a block of 4 x 4 pixels.
+// formats are the numbers of DXGI_FORMAT with the bytes of a pixel, or, negative, of a block of 4 x 4 pixels.
 var formats = map[uint32]int{
 	2:  16,       // R32G32B32A32_FLOAT
 	10: 8,        // R16G16B16A16_FLOAT
@@ -46,7 +46,7 @@ func (f *file) is(field string, at int, want uint32) {
 	}
 }
 
-// Check lists everything that is wrong with a file, or returns nil.
+// Check returns an error that lists all faults of a file, or nil.
 func Check(data []byte) error {
 	f := &file{data: data}
 	if len(data) < 4+124+20 {
@@ -58,7 +58,7 @@ func Check(data []byte) error {
 	return errors.Join(f.faults...)
 }
 
-// constants are the fields that have one value, and those that are reserved or unused.
+// constants checks the fields with a fixed value, and those that are reserved or unused.
 func (f *file) constants() {
 	f.is("dwMagic", 0, 0x20534444)
 	f.is("dwSize", 4, 124)
@@ -76,7 +76,7 @@ func (f *file) constants() {
 	}
 }
 
-// rest is what depends on the texture.
+// rest checks the fields that depend on the texture.
 func (f *file) rest() {
 	height, width, depth, mips := f.u32(12), f.u32(16), f.u32(24), f.u32(28)
 	size, known := formats[f.u32(128)]
@@ -139,7 +139,7 @@ func (f *file) rest() {
 	}
 }
 
-// chain is the bytes of all mip levels of one image.
+// chain returns the size of all mip levels of one image in bytes.
 func chain(width, height, depth, mips uint32, size int) (n uint64) {
 	for range mips {
 		w, h, d := uint64(max(1, width)), uint64(max(1, height)), uint64(max(1, depth))

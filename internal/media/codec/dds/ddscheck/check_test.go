@@ -8,8 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds/ddscheck"
 )
 
-// A checker is worth what it finds: every byte of the headers of right files is spoilt, one after the other, and that must be
-// noticed, but for the few changes that leave a file right.
+// The test changes every byte in the headers of valid files, one after the other. The checker must report each change,
+// except for the few that leave a file valid.
 func TestEveryByteCounts(t *testing.T) {
 	level := func(n int) []byte { return make([]byte, n) }
 	for name, x := range map[string]*dds.Texture{
@@ -29,7 +29,7 @@ func TestEveryByteCounts(t *testing.T) {
 			for _, bit := range []byte{1, 0x10, 0x80} {
 				bad := bytes.Clone(good)
 				bad[at] ^= bit
-				// The last field is the alpha mode, and formats of a pair, such as 28 and 29, are of one size.
+				// The last field is the alpha mode; paired formats, such as 28 and 29, have the same size.
 				if ddscheck.Check(bad) == nil && (bit != 1 || at != 128 && at != 144) {
 					t.Errorf("%s: byte %#x changed by %#x passes", name, at, bit)
 				}

@@ -1,8 +1,8 @@
-// Package ktx2check holds a KTX 2.0 file against the text of the "KTX File Format Specification, Version 2.0" and the
-// "Khronos Data Format Specification". It serves tests, and shares nothing with the writer that it judges: what it
-// knows of formats stands in formats.go, in words, from the specifications.
+// Package ktx2check checks a KTX 2.0 file against the text of the "KTX File Format Specification, Version 2.0" and the
+// "Khronos Data Format Specification". It is for tests, and shares no code with the writer that it checks: formats.go has
+// its own description of the formats, from the specifications.
 //
-// Its rule: it knows what is right, not what Kiln does. A file of any program passes if it obeys.
+// It accepts any valid file of any program, not only files that Kiln would write.
 package ktx2check
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// file is a file under examination, and what was found so far.
+// file is a file that is checked, and its faults so far.
 type file struct {
 	data   []byte
 	faults []error
 
 	format                      uint32
 	width, height, depth        int
-	layers, faces, levels       int // layers and levels at least 1
+	layers, faces, levels       int // layers and levels are at least 1
 	scheme                      uint32
 	dfdAt, dfdSize, kvdAt, kvds int
 	spec                        format
 }
 
-// Check lists everything that is wrong with a file, or returns nil. Formats that are not in its list are an error, too.
+// Check returns an error that lists all faults of a file, or nil. Unknown formats are an error, too.
 func Check(data []byte) error {
 	f := &file{data: data}
 	if f.head() && f.index() {
@@ -45,7 +45,7 @@ func (f *file) fault(section, text string, args ...any) {
 	f.faults = append(f.faults, fmt.Errorf("section %s: %s", section, fmt.Sprintf(text, args...)))
 }
 
-// is reports a field that does not have the one value it may have.
+// is reports a field that does not have its only valid value.
 func (f *file) is(section, field string, got, want int) {
 	if got != want {
 		f.fault(section, "%s is %d (%#x), want %d (%#x)", field, got, got, want, want)
@@ -56,7 +56,7 @@ func (f *file) u16(at int) int { return int(binary.LittleEndian.Uint16(f.data[at
 func (f *file) u32(at int) int { return int(binary.LittleEndian.Uint32(f.data[at:])) }
 func (f *file) u64(at int) int { return int(binary.LittleEndian.Uint64(f.data[at:])) }
 
-// head is section 3.1 to 3.8, and the table of texture types in 4.1.
+// head checks sections 3.1 to 3.8, and the table of texture types in 4.1.
 func (f *file) head() bool {
 	id := []byte{0xAB, 0x4B, 0x54, 0x58, 0x20, 0x32, 0x30, 0xBB, 0x0D, 0x0A, 0x1A, 0x0A}
 	if len(f.data) < 80 || string(f.data[:12]) != string(id) {
@@ -101,7 +101,7 @@ func (f *file) head() bool {
 	return len(f.faults) == 0
 }
 
-// index is section 3.9: where things are.
+// index checks section 3.9: the positions of the parts.
 func (f *file) index() bool {
 	end := 80 + 24*f.levels
 	if len(f.data) < end {
@@ -126,13 +126,14 @@ func (f *file) index() bool {
 	return len(f.faults) == 0
 }
 
-// levelSize is the loop of section 2, "levelImages structure".
+// levelSize follows the loop of section 2, "levelImages structure".
 func (f *file) levelSize(p int) int {
 	blocks := func(pixels, block int) int { return max(1, (pixels>>p+block-1)/block) }
 	return f.layers * f.faces * blocks(f.depth, 1) * blocks(f.height, f.spec.blockHeight) * blocks(f.width, f.spec.blockWidth) * f.spec.bytes
 }
 
-// levelData is sections 3.9.7 and 3.13: levels lie smallest first, without gaps but for padding of zeros, to the end of the file.
+// levelData checks sections 3.9.7 and 3.13: levels are stored smallest first, up to the end of the file, with only padding
+// of zeros between them.
 func (f *file) levelData() {
 	alignment := 1
 	if f.scheme == 0 {
@@ -164,7 +165,7 @@ func (f *file) levelData() {
 	f.is("3.9.7", "the file's size", len(f.data), end)
 }
 
-// inflate is section 3.8.1: a level is one or more Zstandard frames, and nothing else.
+// inflate checks section 3.8.1: a level consists of one or more Zstandard frames.
 func (f *file) inflate(name string, level []byte, size int) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
@@ -193,7 +194,7 @@ func (f *file) zeros(section, what string, from, to int) {
 	}
 }
 
-// keyValues is section 3.11 and, for the keys of Khronos, section 5.
+// keyValues checks section 3.11 and, for the keys of Khronos, section 5.
 func (f *file) keyValues() {
 	last := ""
 	for at, end := f.kvdAt, f.kvdAt+f.kvds; at < end; {
@@ -207,7 +208,7 @@ func (f *file) keyValues() {
 		if !ok || key == "" || !utf8.ValidString(key) || strings.HasPrefix(key, "\ufeff") {
 			f.fault("3.11.2", "entry %q has no right key", entry)
 		}
-		if key <= last { // UTF-8 sorts as code points do
+		if key <= last { // the order of UTF-8 bytes is that of code points
 			f.fault("3.11", "key %q comes after %q", key, last)
 		}
 		last = key
@@ -220,7 +221,7 @@ func (f *file) keyValues() {
 	f.is("3.11", "kvdByteLength modulo 4", f.kvds%4, 0)
 }
 
-// known holds values of the predefined keys that Kiln might write against their patterns; others that begin with KTX are
+// known checks values of the predefined keys that Kiln may write against their patterns. Other keys that begin with KTX are
 // reserved.
 func (f *file) known(key, value string) {
 	pattern := ""

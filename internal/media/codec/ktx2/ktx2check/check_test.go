@@ -11,8 +11,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2/ktx2check"
 )
 
-// A checker is worth what it finds: every byte before the key/values of a right file is spoilt, one after the other, and that
-// must be noticed, but for the few that may be otherwise.
+// The test changes every byte before the key/values of a valid file, one after the other. The checker must report each
+// change, except for the few bytes that may have other values.
 func TestEveryByteCounts(t *testing.T) {
 	for _, f := range []ktx2.Format{ktx2.RGB8, ktx2.RGBA8SRGB, ktx2.RGB9E5, ktx2.BC3SRGB, ktx2.ETC2RGBA1SRGB, ktx2.BC6HSigned, ktx2.ASTC(10, 6, true)} {
 		w, h, size := f.Block()
@@ -43,7 +43,7 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// What the specification calls invalid, and the writer refuses to make.
+// Files that the specification calls invalid, and that the writer does not write.
 func TestCheckRefuses(t *testing.T) {
 	of := func(x *ktx2.Texture) []byte {
 		b, err := ktx2.Encode(x)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// format is what the specifications say of a vkFormat.
+// format has the properties of a vkFormat in the specifications.
 type format struct {
 	name                           string
 	typeSize                       int
@@ -24,7 +24,7 @@ type sample struct {
 
 func (f format) compressed() bool { return f.model >= 128 }
 
-// channels are the components that KTXswizzle may name (section 5.4): those that are in the texture.
+// channels returns the components that KTXswizzle may name (section 5.4): those that the texture has.
 func (f format) channels() (letters string) {
 	switch f.model {
 	case 129, 130, 134, 162: // BC2, BC3, BC7, ASTC
@@ -52,18 +52,18 @@ func (f format) channels() (letters string) {
 	return letters
 }
 
-// table is one line a format:
+// table has one line per format:
 //
 //	vkFormat name typeSize colourModel transfer block bytes : samples
 //
-// A sample is bits first+count, the channel's name, letters of qualifiers (L linear, E exponent, S signed, F float), and
-// what stands for 0 or -1 and for 1. UNORM of a compressed format is 0 to UINT32_MAX, SNORM INT32_MIN to INT32_MAX;
-// floating point has its bounds in floating point (Data Format Specification, chapter 5). Bit lengths are true ones, not
-// the "minus one" of the file.
+// A sample is bits first+count, the channel's name, letters of qualifiers (L linear, E exponent, S signed, F float), and the
+// values of 0 or -1 and of 1. UNORM of a compressed format is 0 to UINT32_MAX, SNORM INT32_MIN to INT32_MAX; floating point
+// has its bounds in floating point (Data Format Specification, chapter 5). Bit lengths are true lengths, not "minus one" as
+// in the file.
 //
-// From: Vulkan's table of formats for numbers and names; Data Format Specification 5.6 (compressed models, with an
-// example for each) and 5.5 (RGBSDA); KTX specification 3.3 for typeSize and 3.10.1 for transfer functions. RGB9E5's
-// bounds are those of Khronos's own writer and validator; see docs/formats/ktx2.md.
+// Sources: Vulkan's table of formats for numbers and names; Data Format Specification 5.6 (compressed models, with an
+// example for each) and 5.5 (RGBSDA); KTX specification 3.3 for typeSize and 3.10.1 for transfer functions. RGB9E5's bounds
+// are those of Khronos's own writer and validator; see docs/formats/ktx2.md.
 const table = `
 9   R8_UNORM                 1 RGBSDA linear 1x1 1  : 0+8 R 0 255
 15  R8_SRGB                  1 RGBSDA srgb   1x1 1  : 0+8 R 0 255
@@ -134,7 +134,7 @@ const table = `
 184 ASTC_12x12_SRGB_BLOCK    1 ASTC srgb   12x12 16 : 0+128 DATA 0 UMAX
 `
 
-// Words of the table, as numbers of the specification.
+// Words of the table, with the numbers of the specification.
 var (
 	models = map[string]int{"RGBSDA": 1, "BC1A": 128, "BC2": 129, "BC3": 130, "BC4": 131, "BC5": 132, "BC6H": 133, "BC7": 134, "ETC2": 161, "ASTC": 162}
 
@@ -146,7 +146,7 @@ var (
 		"0.0": 0, "1.0": math.Float32bits(1), "-1.0": math.Float32bits(-1)}
 )
 
-// formats reads the table.
+// formats is the parsed table.
 var formats = sync.OnceValue(func() map[uint32]format {
 	all := map[uint32]format{}
 	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
@@ -193,7 +193,7 @@ func bound(w string) uint32 {
 	return word(bounds, w)
 }
 
-// descriptor is section 3.10 and chapters 3 to 5 of the Data Format Specification, for files with one basic block.
+// descriptor checks section 3.10, and chapters 3 to 5 of the Data Format Specification, for files with one basic block.
 func (f *file) descriptor() {
 	at, spec := f.dfdAt, f.spec
 	block := 24 + 16*len(spec.samples)
@@ -220,7 +220,7 @@ func (f *file) descriptor() {
 	for i := range 8 {
 		want := 0
 		if i == 0 {
-			want = spec.bytes // also of supercompressed data since revision 4; 0 before
+			want = spec.bytes // also for supercompressed data since revision 4; 0 before
 		}
 		f.is("KDF 5", fmt.Sprintf("bytesPlane%d", i), int(f.data[at+20+i]), want)
 	}
