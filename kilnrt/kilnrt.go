@@ -6,7 +6,8 @@
 //
 // The rules of the package:
 //
-//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked before it is used, and a wrong one is an
+//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked before it is used, and a wrong one
+//     is an
 //     error on that resource, never a panic. No number in a file causes an allocation that the size of the file does not justify.
 //   - Looking up does not allocate. Uncompressed content is returned without a copy.
 //   - All methods except Close may be called by several goroutines at the same time.

@@ -13,10 +13,12 @@
 //
 // The rules of the package:
 //
-//   - Loaded values change only in Poll, and related ones change together: contents are fetched before, on another goroutine, and the old
+//   - Loaded values change only in Poll, and related ones change together: contents are fetched before, on another
+//     goroutine, and the old
 //     ones stay until the last of the new ones has arrived.
 //   - A resource that cannot be loaded again keeps its old value, and the watcher gets the reason.
-//   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has been missed.
+//   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has
+//     been missed.
 package live
 
 import (

@@ -1,7 +1,8 @@
 // Package pack lets a processor add images to an atlas that is another asset: the glyphs of a font, the images of a
 // map. It works in three steps:
 //
-//   - The processor sets Info.Packs. Kiln then calls its Part for the part "pack" of each of its assets, which adds images with [Image] and must not need the atlas.
+//   - The processor sets Info.Packs. Kiln then calls its Part for the part "pack" of each of its assets, which adds
+//     images with [Image] and must not need the atlas.
 //   - The atlas is laid out when all assets have added their images.
 //   - The processor's Process gets the places of its images with [Frame].
 //

@@ -11,7 +11,8 @@ import (
 // scan:
 //
 //   - Invalid codes, and codes that run over the end of a block, are used as far as they go.
-//   - Where the data ends or a marker comes too early, the block is filled with zeros. The blocks after it, up to the next restart, stay unchanged: grey, or in a progressive JPEG coarse.
+//   - Where the data ends or a marker comes too early, the block is filled with zeros. The blocks after it, up to the
+//     next restart, stay unchanged: grey, or in a progressive JPEG coarse.
 //   - At a restart, the markers show what is missing: see restartMark.
 //   - Bytes between the segments are skipped.
 //
