@@ -6,8 +6,7 @@
 //
 // The rules of the package:
 //
-//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked before it is used, and a wrong one
-//     is an
+//   - Nothing is trusted. A parcel may come from anywhere: each offset is checked before it is used, and a wrong one is an
 //     error on that resource, never a panic. No number in a file causes an allocation that the size of the file does not justify.
 //   - Looking up does not allocate. Uncompressed content is returned without a copy.
 //   - All methods except Close may be called by several goroutines at the same time.
@@ -32,9 +31,9 @@ const (
 	Magic   = "\x89KPRC\r\n\x1a"
 	Version = 1
 
-	SlotSize   = 512  // bytes of a header slot that count
-	SlotPitch  = 4096 // used bytes of a header slot
-	DataStart  = 8192 // offset of the second slot
+	SlotSize   = 512  // used bytes of a header slot
+	SlotPitch  = 4096 // offset of the second slot
+	DataStart  = 8192 // the first byte that a payload can have
 	RecordSize = 128
 	PageSize   = 64 // records in a page
 

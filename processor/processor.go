@@ -51,7 +51,7 @@ type Parter interface {
 //	func (Tilemap) Source() fs.FS { return source }
 //
 // Packages of the same work tree that it imports must be in folders below its own, and be embedded as well ("*.go
-// grid/*.go"), like everything else that the compiler embeds. Tests need not be embedded.
+// grid/*.go"), like everything else that the compiler embeds. Tests are ignored.
 type Sourced interface {
 	Processor
 

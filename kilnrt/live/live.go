@@ -13,12 +13,10 @@
 //
 // The rules of the package:
 //
-//   - Loaded values change only in Poll, and related ones change together: contents are fetched before, on another
-//     goroutine, and the old
+//   - Loaded values change only in Poll, and related ones change together: contents are fetched before, on another goroutine, and the old
 //     ones stay until the last of the new ones has arrived.
 //   - A resource that cannot be loaded again keeps its old value, and the watcher gets the reason.
-//   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has
-//     been missed.
+//   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has been missed.
 package live
 
 import (
@@ -126,10 +124,10 @@ type Resource struct {
 // Name returns its name: the asset's id, and "ID#NAME" for a product with a name of its own.
 func (r *Resource) Name() string { return r.name }
 
-// the required ones first, in load order
+// Asset returns the id of its asset.
 func (r *Resource) Asset() string { return r.asset }
 
-// the value that it will replace; nil the first time; stays if the loader returns an error
+// Type returns the product type, such as "texture".
 func (r *Resource) Type() string { return r.kind }
 
 // Need returns the id of the i-th resource that it needs: the required ones first, in load order, then the optional ones. i is below
@@ -148,7 +146,7 @@ type Loader func(*Loading) (any, error)
 type Loading struct {
 	Resource Resource
 	Needs    []kilnrt.Need // the required ones first, in load order
-	Old      any           // what it will replace; nil if this is the first time. If the loader returns an error, that stays.
+	Old      any           // the value that it will replace; nil the first time; stays if the loader returns an error
 }
 
 // Rebinder may be implemented by a loader's value that can replace something that it needs without being loaded again. After an error it is

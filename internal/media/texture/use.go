@@ -115,7 +115,7 @@ func wordsOf(stem string) (words []nameWord) {
 
 func isSeparator(c byte) bool { return strings.IndexByte("_-. ()", c) >= 0 }
 
-// begins reports whether a CamelCase word begins at i: a capital after a small letter, or the last of several capitals
+// begins reports whether a CamelCase word begins at i: a capital after another character, or the last of several capitals
 // before a small letter.
 func begins(s string, i int) bool {
 	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }

@@ -130,8 +130,8 @@ func (f *File) pngCut() bool {
 	}
 }
 
-// riffCut follows the chunks up to the sound data, or up to the end that the header states. A file that is longer than
-// its chunks is accepted, because some writers store a wrong size.
+// riffCut follows the chunks up to the sound data, or up to the end that the header states. If the chunks are complete, it
+// accepts a file that is shorter than the header states, because some writers store a wrong size.
 func (f *File) riffCut() bool {
 	last := f.size
 	if head := f.read(4, 4); len(head) == 4 {

@@ -189,7 +189,7 @@ type driver struct {
 	said     *saying // output of the watcher
 	done     []op
 	compared int
-	whole    int  // number of comparisons of builds that succeeded
+	whole    int  // number of comparisons where the clean build was not aborted
 	deep     bool // a blob was edited and its times were restored; only a check of the content finds this
 	litter   bool // there may be unknown outputs: their sources were removed while there was no state
 }

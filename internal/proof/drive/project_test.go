@@ -26,10 +26,10 @@ const (
 	parcels              // two parcels, constants
 	oneRule              // a rule that gives an id
 	twoProcs             // assets with two processors
-	broken               // the file is wrong
-	hidden               // the file is invalid
-	images               // PNG files are textures, not copied
-	atlases              // PNG files are textures instead of copies
+	broken               // the file is invalid
+	hidden               // files are ignored
+	images               // PNG files are textures instead of copies
+	atlases              // ui/ is an atlas
 	module               // a WebAssembly module, which each clean build compiles
 )
 
