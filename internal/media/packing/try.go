@@ -96,8 +96,8 @@ func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
 	return s.sorted[o], s.least[o]
 }
 
-// less returns the smaller width and the smaller height of a size and a piece. If the piece may be rotated, its shorter
-// side counts for both.
+// less returns the smaller width and the smaller height of a size and a piece. If the piece may be rotated, both
+// orientations count.
 func (p *packer) less(a Size, it piece) Size {
 	b := it.Size
 	if it.turns {

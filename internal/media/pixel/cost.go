@@ -2,7 +2,7 @@ package pixel
 
 import "encoding/binary"
 
-// Cost is an estimate of the memory that an image file takes, from its header alone.
+// Cost is an upper bound for the memory that an image file takes, from its header alone.
 type Cost struct {
 	Config
 	Pixels int64

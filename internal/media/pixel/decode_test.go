@@ -347,7 +347,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestHalves cuts files at every length. A cut file is an error, except that a JPEG may be read in part, with a
+// TestHalves cuts files everywhere in their first half. A cut file is an error, except that a JPEG may be read in part, with a
 // message.
 func TestHalves(t *testing.T) {
 	files, err := os.ReadDir("testdata")

@@ -73,8 +73,8 @@ func newKernel(r Ratio, from, to int) kernel {
 	return k
 }
 
-// apply adds taps times frames for each channel to out. The order of additions does not depend on the number of
-// channels.
+// apply stores the sum of taps times frames for each channel in out. The order of additions does not depend on the number
+// of channels.
 func apply(taps, frames, out []float32) {
 	switch len(out) {
 	case 1:

@@ -10,8 +10,7 @@ func (p *Plan) ByRows() bool {
 		p.o.Bleed == 0 && p.o.ColorKey == "" && !p.flips() && !(p.o.GreenUp && p.Use == "normal") && p.images.Pictures[0].Eight != nil
 }
 
-// RowsOf is the number of rows of which each piece except the last must have a multiple. It is a multiple of the block
-// heights 4, 6 and 8.
+// RowsOf is a multiple of the block heights 4, 6 and 8. Each piece except the last must have a multiple of RowsOf rows.
 const RowsOf = 24
 
 // EncodeRows encodes some rows of a picture. format is that of a plan with the same options for which ByRows is true.
