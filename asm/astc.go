@@ -26,16 +26,15 @@ func astc() {
 	near()
 }
 
-// maxTexels of a block, by which the channels of texels are apart.
+// maxTexels is the most texels of a block, and the distance between two channels of texels.
 const maxTexels = 144
 
 func pointer(name string) Mem { return Mem{Base: Load(Param(name), GP64())} }
 
-// infill writes a function that spreads weights of a grid over texels, 16 at once. Up to four registers hold the weights. The
-// table has, for 16
-// texels, the places of each one's first two weights, once for each register of weights, with 0x80 for those in another one;
-// what the two count,
-// in sixteenths; and the same for the other two.
+// infill writes a function that interpolates the weights of a grid to texels, 16 at once. Up to four registers hold the
+// weights. For 16 texels, the table has the indices of the first two weights of each, once for each register of
+// weights, with 0x80 for weights in another register; the factors of the two, in sixteenths; and the same for the other
+// two weights.
 func infill() {
 	TEXT("infillLanes", NOSPLIT, "func(weights, table *uint8, groups, tables int, out *int16)")
 	Doc("infillLanes gives the weights of 16 texels in each group, as shape.infill does.")
@@ -126,10 +125,9 @@ func weigh() {
 	RET()
 }
 
-// rest writes a function that says how far texels are, along their partitions' lines, from where their weights put them, eight
-// at once. The
-// table has a row for each channel's start, then for each channel's length, then the square of all lengths; a row is by
-// partition.
+// rest writes a function that returns the distances of texels from the positions of their weights, along the lines of
+// their partitions, eight at once. The table has a row for each channel's start, then for each channel's length, then
+// the square of all lengths. A row is indexed by partition.
 func rest() {
 	TEXT("restLanes", NOSPLIT, "func(channels *float32, spread *int16, part *uint8, table *[9][8]float32, groups int, rest *float32)")
 	Doc("restLanes finds what encoder.settle does for eight texels in each group.")
@@ -170,8 +168,8 @@ func rest() {
 	RET()
 }
 
-// transpose exchanges rows and columns of eight registers of eight double words, with the help of another eight. The rows are
-// then in to.
+// transpose exchanges rows and columns of eight registers of eight double words. It uses eight more registers, to,
+// which hold the rows at the end.
 func transpose(from, to [8]reg.VecPhysical) {
 	for i := range 4 { // pairs of rows
 		VPUNPCKLDQ(from[2*i+1], from[2*i], to[2*i])
@@ -190,9 +188,8 @@ func transpose(from, to [8]reg.VecPhysical) {
 	}
 }
 
-// direct writes a function that does what sums.direction does, for eight partitions in each group. use has, for each channel,
-// all ones for the
-// partitions in which it is of use.
+// direct writes a function that does the same as sums.direction, for eight partitions in each group. use has, for each
+// channel, all ones for the partitions that use it.
 func direct() {
 	TEXT("directLanes", NOSPLIT, "func(s *int32, use *[4][8]uint32, groups int, out *float32)")
 	Doc("directLanes finds the directions of eight partitions in each group, as sums.direction does.")
@@ -251,7 +248,7 @@ func direct() {
 		VMOVUPS(product(0, c), r)
 	}
 	VMOVUPS(product(0, 0), most)
-	for i := 1; i < 4; i++ { // the row of the greatest variance
+	for i := 1; i < 4; i++ { // the row of the largest variance
 		VMOVUPS(product(i, i), t)
 		VCMPPS(Imm(1), t, most, less)
 		VBLENDVPS(less, t, most, most)
@@ -277,7 +274,7 @@ func direct() {
 			VMULPS(scale, w[i], v[i])
 		}
 	}
-	small := reg.Y13 // where there is no variance, all channels of use are alike
+	small := reg.Y13 // without variance, all used channels get the same value
 	bits := GP32()
 	MOVL(U32(0x3a83126f), bits) // 1e-3
 	VMOVD(bits, reg.X8)
@@ -335,7 +332,7 @@ func direct() {
 	RET()
 }
 
-// sumTexels writes a function that adds up sums of texels.
+// sumTexels writes a function that adds sums of texels.
 func sumTexels() {
 	TEXT("sumLanes", NOSPLIT, "func(moments *int32, mask uint64, out *int32)")
 	Doc("sumLanes adds the sums of those of 64 texels up that mask has a bit for.")
@@ -362,8 +359,8 @@ func sumTexels() {
 	RET()
 }
 
-// rank writes a function that says which modes have an expected error below a limit: for each shape, 16 modes by the range of
-// their weights.
+// rank writes a function that finds the modes with an expected error below a limit: for each shape, 16 modes by the
+// range of their weights.
 func rank() {
 	TEXT("rankLanes", NOSPLIT, "func(spread, share, steps, noise *float32, shapes int, values, extra, limit float32, hits *uint16)")
 	Doc("rankLanes adds to hits, for each shape, a bit for each range of weights with which the error is below limit.")
@@ -408,7 +405,8 @@ func rank() {
 	RET()
 }
 
-// weightSteps writes a function that looks places on lines up in a table of 16 ranges of weights, and sums what is there.
+// weightSteps writes a function that looks up positions on lines in a table of 16 ranges of weights, and sums the
+// results.
 func weightSteps() {
 	TEXT("stepLanes", NOSPLIT, "func(ideal *float32, n int, table, out *float32)")
 	Doc("stepLanes sums up what a table has for places on a line, as encoder.steps does.")
@@ -439,9 +437,9 @@ func weightSteps() {
 	RET()
 }
 
-// rough writes a function that does what encoder.roughness does for a plane of up to eight by eight texels. across has a row
-// for each column of
-// the block, down one for each wave. In the end a register is for a wave across, and has what is beyond waves down.
+// rough writes a function that does the same as encoder.roughness, for a plane of up to eight by eight texels. across
+// has a row for each column of the block, down one for each wave. At the end there is a register for each wave across,
+// with the part that waves down do not explain.
 func rough() {
 	TEXT("roughLanes", NOSPLIT, "func(ideal *float32, width int, across, down *[12][12]float32, total, power, loss float32, out *float32)")
 	Doc("roughLanes adds to out what a cosine transform has beyond as many waves, as encoder.roughness finds it.")
@@ -512,15 +510,14 @@ func rough() {
 	RET()
 }
 
-// resemble writes functions that count, for four patterns at once, the samples that are not of the cluster that most of their
-// partition are of:
-// one for two partitions, one for three. A pattern is two masks of samples.
+// resemble writes functions that count, for four patterns at once, the samples that do not belong to the most common
+// cluster of their partition: one for two partitions, one for three. A pattern is two masks of samples.
 func resemble() {
 	popcount := GLOBL("popcount", RODATA|NOPTR)
 	for i := range 4 {
 		DATA(8*i, U64([]uint64{0x0302020102010100, 0x0403030203020201}[i%2]))
 	}
-	ends := GLOBL("resembleOrder", RODATA|NOPTR) // the bytes of the first, third, second and fourth double word to the first four
+	ends := GLOBL("resembleOrder", RODATA|NOPTR) // moves the bytes of the first, third, second and fourth double word to the first four
 	for i, v := range []uint64{0x8080808080088000, 0x8080808080808080, 0x8080808008800080, 0x8080808080808080} {
 		DATA(8*i, U64(v))
 	}
@@ -539,7 +536,7 @@ func resemble() {
 		VPXOR(zero, zero, zero)
 		VMOVQ(samples, reg.X12)
 		VPBROADCASTQ(reg.X12, n)
-		bits := func(v, free reg.VecPhysical) { // counts those of each of four
+		bits := func(v, free reg.VecPhysical) { // counts the bits of each of four
 			VPSRLW(Imm(4), v, free)
 			VPAND(low, v, v)
 			VPAND(low, free, free)
@@ -616,7 +613,8 @@ func resemble() {
 	}
 }
 
-// pick writes a function that counts the bytes that are at most a limit, and tells which are below it and which are it.
+// pick writes a function that counts the bytes that are at most a limit, and returns which are below it and which are
+// equal to it.
 func pick() {
 	TEXT("pickLanes", NOSPLIT, "func(wrong *uint8, limit, groups int, below, same *uint32) int")
 	Doc("pickLanes returns how many of 32 bytes in each group are at most limit,",
@@ -650,9 +648,8 @@ func pick() {
 	RET()
 }
 
-// project writes a function that gives the places of eight texels on their partitions' axes. axes has a row for each channel;
-// a row
-// is by partition.
+// project writes a function that returns the positions of eight texels on their partitions' axes. axes has a row for
+// each channel. A row is indexed by partition.
 func project() {
 	TEXT("projectLanes", NOSPLIT, "func(channels *float32, part *uint8, axes *[4][8]float32, groups int, ideal *float32)")
 	Doc("projectLanes places eight texels in each group on their lines, as encoder.project does.")
@@ -685,9 +682,8 @@ func project() {
 	RET()
 }
 
-// mul writes a function that multiplies a vector with a matrix of as many rows, of up to eight registers each: four of them at
-// a time, or two,
-// or one.
+// mul writes a function that multiplies a vector by a matrix whose rows have up to eight registers: four registers at a
+// time, or two, or one.
 func mul() {
 	TEXT("mulLanes", NOSPLIT, "func(matrix, v *float32, n, registers int, out *float32)")
 	Doc("mulLanes sums the rows of a matrix, each times a number.")
@@ -730,7 +726,7 @@ func mul() {
 	RET()
 }
 
-// extremes writes a function that finds the least and the greatest of a partition's texels.
+// extremes writes a function that finds the minimum and the maximum of a partition's texels.
 func extremes() {
 	TEXT("extremeLanes", NOSPLIT, "func(ideal *float32, part *uint8, partition, groups int, low, high *float32)")
 	Doc("extremeLanes finds the least and the greatest number of a partition, of eight texels in each group.")
@@ -771,8 +767,8 @@ func extremes() {
 	RET()
 }
 
-// scaleTexels writes a function that takes texels from their partitions' low ends, times a scale. The table has a row for
-// either, by partition.
+// scaleTexels writes a function that subtracts the low ends of their partitions from texels, and multiplies by a scale.
+// The table has a row for each of the two, indexed by partition.
 func scaleTexels() {
 	TEXT("scaleLanes", NOSPLIT, "func(ideal *float32, part *uint8, table *[2][8]float32, groups int)")
 	Doc("scaleLanes does in eight texels of each group what encoder.project does in the end.")
@@ -806,7 +802,7 @@ func near() {
 	for i, r := range row {
 		VBROADCASTSS(centers.Offset(4*i), r)
 	}
-	at := GP64() // the bytes of masks are written one after the other
+	at := GP64() // address for the bytes of masks, written one after the other
 	MOVQ(masks.Base, at)
 	second, third := GP32(), GP32()
 	distance := func(p int, d reg.VecPhysical) {

@@ -18,11 +18,12 @@ func bcn() {
 	shapesAbove()
 }
 
-// lineErrors writes a function that gives the errors of eight lines for 16 values of a channel: the sums of the squares of how far each value
-// is from the nearest of eight places. Two lines are in a register, four after each other.
+// lineErrors writes a function that returns the errors of eight lines for 16 values of a channel: the sums of the
+// squared distances of each value from the nearest of eight places. A register holds two lines; four registers are used
+// one after the other.
 //
-// The table has, as words, by how much the low end counts at each place, and the high end, what is added, and what the sum is multiplied by for
-// a division by 7 or 5; and then for each place the bytes that pick its value out of eight.
+// As words, the table has for each place the factor of the low end, the factor of the high end, the offset, and the
+// factor that replaces a division by 7 or 5; then for each place the bytes that select its value out of eight.
 func lineErrors() {
 	TEXT("lineErrors", NOSPLIT, "func(values *[16]uint8, low, high *[8]int16, table *int16, errs *[8]int32)")
 	Doc("lineErrors gives the errors of eight lines.")
@@ -74,7 +75,7 @@ func lineErrors() {
 	RET()
 }
 
-// quads fills half a register's worth of data with four words, twice.
+// quads fills half of a register's data with four words, repeated twice.
 func quads(to Mem, at int, w [4]int) Mem {
 	v := uint64(0)
 	for i, x := range w {
@@ -85,29 +86,30 @@ func quads(to Mem, at int, w [4]int) Mem {
 	return to.Offset(at)
 }
 
-// endErrors writes two functions. One gives the error of 16 colours for each of some pairs of endpoints, the other for one pair, and what
-// colors.assign gives, too. Both take endpoints as words: 5, 6, 5 and no bits of the first, then of the second.
+// endErrors writes two functions. One returns the error of 16 colours for each of some pairs of endpoints. The other
+// returns it for one pair, with the results of colors.assign. Both take endpoints as words: 5, 6, 5 and 0 bits of the
+// first, then of the second.
 //
-// Places are four words each: red, green, blue and 0. Where there are three places, the fourth is the third once more.
+// Places are four words each: red, green, blue and 0. If there are three places, the fourth is equal to the third.
 func endErrors() {
 	table := GLOBL("endTables", RODATA|NOPTR)
 	by := quads(table, 0, [4]int{33, 65, 33, 0}) // widens 5 or 6 bits to 8
 	down := quads(table, 16, [4]int{1 << 14, 1 << 12, 1 << 14, 0})
-	words := func(at int, w ...int) Mem { // a word for each place
+	words := func(at int, w ...int) Mem { // one word for each place
 		for i, x := range w {
 			x := uint64(uint16(x))
 			DATA(at+8*i, U64(x|x<<16|x<<32|x<<48))
 		}
 		return table.Offset(at)
 	}
-	numbers := func(at int, from int) Mem { // of every other double word
+	numbers := func(at int, from int) Mem { // in every other double word
 		for i := range 4 {
 			k := uint64(from + i%2*4)
 			DATA(at+8*i, U64(k|(k+2)<<32))
 		}
 		return table.Offset(at)
 	}
-	// By three and two places: how much the first endpoint counts, the second, and what divides.
+	// For three places, then for four: the factor of the first endpoint, that of the second, and the divisor.
 	const size = 3 * lane
 	first := words(32, 2, 1, 0, 0)
 	words(32+lane, 0, 1, 2, 2)
@@ -153,7 +155,7 @@ func endErrors() {
 		VPMULHUW(down, reg.X4, reg.X4)
 		VPBROADCASTQ(reg.X4, y(5))
 		VPERMQ(Imm(0x55), y(4), y(6))
-		VPSUBW(y(5), y(6), y(8)) // from the first endpoint to the second, in all places
+		VPSUBW(y(5), y(6), y(8)) // from the first endpoint to the second, for all places
 		VPMULLW(Mem{Base: weights}, y(5), y(5))
 		VPMULLW(Mem{Base: weights}.Offset(lane), y(6), y(6))
 		VPADDW(y(6), y(5), y(5))
@@ -162,7 +164,7 @@ func endErrors() {
 		VPADDW(y(5), y(7), y(7))
 		VPMADDWD(y(8), y(7), y(7))
 		VPSRLQ(Imm(32), y(7), y(6))
-		VPADDD(y(6), y(7), y(7)) // the middles
+		VPADDD(y(6), y(7), y(7)) // the midpoints
 		VPADDW(y(8), y(8), y(8))
 		VMOVDQU(redGreen, y(6))
 		VPERMD(y(5), y(6), y(4))
@@ -255,15 +257,16 @@ func endErrors() {
 	}
 }
 
-// shapeGains writes a function that does what colors.measure does for 16 pixels: the gains of all shapes of up to four runs. The first
-// cut and the second are at i and j, and the third at 8 places in a register: 1 to 8, or 9 to 16. What is not a shape has a negative gain.
+// shapeGains writes a function that does the same as colors.measure for 16 pixels: the gains of all shapes of up to
+// four runs. The first cut is at i and the second at j; the third is at 8 places in a register: 1 to 8, or 9 to 16. An
+// invalid shape has a negative gain.
 func shapeGains() {
 	TEXT("shapeGains", NOSPLIT, "func(sums *[3][16]float32, inverse *float32, scratch *float32, gains *int32, top *[24]int32)")
 	Doc("shapeGains finds the gains of all shapes of 16 pixels, and of every eighth the three greatest.")
 	sums := Mem{Base: Load(Param("sums"), GP64())}
 	inverse, gains := Mem{Base: Load(Param("inverse"), GP64())}, Mem{Base: Load(Param("gains"), GP64())}
 	scratch := Mem{Base: Load(Param("scratch"), GP64())}
-	twice, square, both := scratch, scratch.Offset(32*lane), scratch.Offset(34*lane) // twice is of dot products
+	twice, square, both := scratch, scratch.Offset(32*lane), scratch.Offset(34*lane) // twice has dot products
 	for k := range 2 {                                                               // squares
 		for c := range 3 {
 			VMOVUPS(sums.Offset(64*c+lane*k), y(c))
@@ -333,7 +336,7 @@ func shapeGains() {
 	RET()
 }
 
-// shapesAbove writes a function that finds which gains are not below a limit.
+// shapesAbove writes a function that finds the gains that are not below a limit.
 func shapesAbove() {
 	TEXT("shapesAbove", NOSPLIT, "func(gains *int32, groups int, limit int32, found *uint16) int")
 	Doc("shapesAbove finds the places of gains that are not below a limit, in order, and how many there are. The groups of eight are a multiple of four.")
@@ -386,11 +389,11 @@ func shapesAbove() {
 	RET()
 }
 
-// solve writes a function that does what fit.solve does, all channels at once: those of the lower first endpoint in the lower half of
-// a register, those of the one above it in the upper half.
+// solve writes a function that does the same as fit.solve, for all channels at once. The lower half of a register holds
+// those of the lower first endpoint, the upper half those of the higher one.
 func solve() {
 	table := GLOBL("solveTables", RODATA|NOPTR)
-	numbers := func(at int, w ...uint32) Mem { // for red, green, blue and nothing
+	numbers := func(at int, w ...uint32) Mem { // for red, green, blue and a zero
 		for i := range 8 {
 			DATA(at+4*i, U32(w[i%4]))
 		}
@@ -477,11 +480,11 @@ func solve() {
 	VPSUBD(xb, y(11), y(11))
 	VPMULLD(b, y(11), y(11))
 	VPADDD(y(11), err, err)
-	VPCMPGTD(tops, q0, y(11)) // none is above the greatest
+	VPCMPGTD(tops, q0, y(11)) // none exceeds the maximum
 	VPSRLD(Imm(1), y(11), y(13))
 	VPBLENDVB(y(11), y(13), err, err)
 	VEXTRACTI128(Imm(1), err, reg.X11)
-	VPCMPGTD(reg.X11, reg.X12, reg.X13) // the one above is better
+	VPCMPGTD(reg.X11, reg.X12, reg.X13) // the higher one is better
 	VPMINSD(reg.X11, reg.X12, reg.X12)
 	ends := Mem{Base: Load(Param("ends"), GP64())}
 	for k, q := range []reg.VecPhysical{q0, q1} {
@@ -501,7 +504,7 @@ func solve() {
 	RET()
 }
 
-// nearest writes a function that finds the code of the place nearest to each of 16 colours, the first of those that are equally near.
+// nearest writes a function that finds the code of the place nearest to each of 16 colours, or the first of several.
 func nearest() {
 	table := GLOBL("nearestTables", RODATA|NOPTR)
 	for i := range 16 {
@@ -537,7 +540,7 @@ func nearest() {
 	}
 	VBROADCASTI128(codes, y(6))
 	for k := range 2 {
-		VPERMILPS(least[k], y(6), least[k]) // takes the lowest two bits
+		VPERMILPS(least[k], y(6), least[k]) // uses the lowest two bits
 		VPSLLVD(table.Offset(k*lane), least[k], least[k])
 	}
 	VPOR(y(5), y(4), y(4))

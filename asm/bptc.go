@@ -17,16 +17,16 @@ func bptc() {
 	round()
 }
 
-// Places of the moments, as in the struct of bptc: sums, then products.
+// Positions of the moments, as in the struct of bptc: sums, then products.
 const (
 	r, g, b                = 0, 1, 2
 	rr, gg, bb, rg, rb, gb = 3, 4, 5, 6, 7, 8
 	a, aa, ra, ga, ba      = 9, 10, 11, 12, 13
 )
 
-// estimate writes a function that estimates partitions, eight in a group. The moments of each pixel, and behind them those of all, are
-// 16 floats each, whole numbers that every sum of is exact. A group's table has for each subset but the first a mask for each
-// pixel, and then for each subset 1 over its number of pixels.
+// estimate writes a function that estimates partitions, eight in a group. The moments of each pixel, followed by the
+// total moments, are 16 floats each. They are whole numbers whose sums are exact. A group's table has for each subset
+// except the first a mask for each pixel, and then for each subset 1 divided by its number of pixels.
 func estimate(name string, subsets int, alpha bool) {
 	TEXT(name, NOSPLIT, "func(moments *float32, table *uint32, off, along *float32, groups int)")
 	Doc(fmt.Sprintf("%s estimates partitions of %d subsets, as moments.scatter does.", name, subsets))
@@ -38,7 +38,7 @@ func estimate(name string, subsets int, alpha bool) {
 		n = 14
 	}
 	rest := AllocLocal((n + 4) * lane)
-	found := rest.Offset(n * lane) // off and along of the subsets that have been
+	found := rest.Offset(n * lane) // off and along of the previous subsets
 	zero := name + "Group"
 	Label(zero)
 	for s := 1; s < subsets; s++ {
@@ -74,7 +74,7 @@ func estimate(name string, subsets int, alpha bool) {
 	RET()
 }
 
-// sum adds up n moments of the pixels whose masks say so, in the registers from Y0.
+// sum adds n moments of the pixels that masks select, in the registers from Y0.
 func sum(moments reg.Register, masks Mem, n int) {
 	for i := range n {
 		VXORPS(y(i), y(i), y(i))
@@ -89,10 +89,11 @@ func sum(moments reg.Register, masks Mem, n int) {
 	}
 }
 
-// scatter computes off and along of the moments in the registers from Y0, as moments.scatter does and in its order. They are stored at to,
-// or stay in Y0 and Y1 if that is nowhere. It works on each product when it is needed, as registers are few: Y14 and Y15 are free.
+// scatter computes off and along of the moments in the registers from Y0, in the same order as moments.scatter. It
+// stores them at to, or leaves them in Y0 and Y1 if to is the zero Mem. It computes each product when it is needed,
+// because registers are few: Y14 and Y15 are free.
 func scatter(inverse, to Mem, n int) {
-	around := func(product, i, j int) { // the product less that of the means
+	around := func(product, i, j int) { // the product minus that of the means
 		VMULPS(y(j), y(i), reg.Y15)
 		VMULPS(reg.Y14, reg.Y15, reg.Y15)
 		VSUBPS(reg.Y15, y(product), y(product))
@@ -157,20 +158,21 @@ func scatter(inverse, to Mem, n int) {
 	}
 }
 
-// half fills Y15 with 1/2: the exponent 126 of a float.
+// half sets Y15 to 1/2: the exponent 126 of a float.
 func half() {
 	VPCMPEQD(reg.Y15, reg.Y15, reg.Y15)
 	VPSRLD(Imm(26), reg.Y15, reg.Y15)
 	VPSLLD(Imm(24), reg.Y15, reg.Y15)
 }
 
-// y is a register by its number.
+// y returns a register by its number.
 func y(i int) reg.VecPhysical {
 	return [...]reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13}[i]
 }
 
-// assign writes a function that does what group.assign does, for pixels of 8 bits: words of 16 bits hold them, their differences and
-// those times a weight. A register of pixels is four of them; one of dot products, indices or weights eight.
+// assign writes a function that does the same as group.assign, for pixels of 8 bits. Words of 16 bits hold the pixels,
+// their differences, and the differences times a weight. A register has four pixels, or eight dot products, indices or
+// weights.
 func assign() {
 	TEXT("assignLanes", NOSPLIT, "func(pix *int16, shown *int32, weights *[16]int32, masks *uint32, levels int32, index *uint8, sums *int32) int32")
 	Doc("assignLanes gives pixels the nearest places on a line, as group.assign does, and returns the error.")
@@ -194,12 +196,12 @@ func assign() {
 	VMOVD(levels, reg.X15)
 	VCVTDQ2PS(reg.X15, reg.X1)
 	VDIVSS(reg.X0, reg.X1, reg.X1)
-	VPANDN(reg.X1, reg.X2, reg.X1) // 0 where there is no length
+	VPANDN(reg.X1, reg.X2, reg.X1) // 0 if there is no length
 	VBROADCASTSS(reg.X1, scale)
 	VPBROADCASTD(reg.X15, top)
 	VPBROADCASTQ(reg.X12, e0)
 	VPBROADCASTQ(reg.X13, d)
-	for k := range 4 { // Y0 to Y3: pixels less e0; Y4 to Y7: their dot products
+	for k := range 4 { // Y0 to Y3: pixels minus e0; Y4 to Y7: their dot products
 		VMOVDQU(pix.Offset(k*lane), y(k))
 		VPSUBW(e0, y(k), y(k))
 		VPMADDWD(d, y(k), y(4+k))
@@ -254,7 +256,7 @@ func assign() {
 		VPOR(y(6), y(4+k), y(4+k))
 	}
 	for k := range 4 {
-		VMOVDQU(masks.Offset((6+k%2)*lane), y(6)) // which weights these pixels have
+		VMOVDQU(masks.Offset((6+k%2)*lane), y(6)) // selects the weights of these pixels
 		VPERMD(y(4+k/2), y(6), y(6))
 		VPMULLW(pix.Offset(k*lane), y(6), y(7))
 		VPADDW(y(7), wp, wp)
@@ -281,7 +283,7 @@ func assign() {
 	RET()
 }
 
-// across sums the eight numbers of a register up into the lowest of its half.
+// across adds the eight numbers of a register, with the sum in the lowest of its half.
 func across(all, low, free reg.VecPhysical) {
 	VEXTRACTI128(Imm(1), all, free)
 	VPADDD(free, low, low)
@@ -294,15 +296,15 @@ func across(all, low, free reg.VecPhysical) {
 // Vectors of a mode's table for round, each for four channels of both endpoints.
 const (
 	scales = iota // from 8 bits
-	steps         // 1 if there is a parity
+	steps         // 1 if there is a parity bit
 	tops
 	ups
 	downs
 	drops
-	used // all ones for channels that there are
+	used // all ones for existing channels
 )
 
-// round writes a function that does what mode7.round does, all channels of both endpoints at once.
+// round writes a function that does the same as mode7.round, for all channels of both endpoints at once.
 func round() {
 	TEXT("roundLanes", NOSPLIT, "func(mode *uint32, both *uint32, ends *float32, q *float32, parities uint32, stored *uint8, shown *int32)")
 	Doc("roundLanes finds stored endpoints, as mode7.round does. Behind stored, which is eight, are the two parities.")
@@ -312,8 +314,8 @@ func round() {
 	Load(Param("parities"), parities)
 	stored, shown := Mem{Base: Load(Param("stored"), GP64())}, Mem{Base: Load(Param("shown"), GP64())}
 	memory := AllocLocal(16 * lane)
-	values := func(p, side int) Mem { return memory.Offset((2*p + side) * lane) }   // shown
-	offs := func(p, side int) Mem { return memory.Offset((4 + 2*p + side) * lane) } // from what should be
+	values := func(p, side int) Mem { return memory.Offset((2*p + side) * lane) }   // decoded values
+	offs := func(p, side int) Mem { return memory.Offset((4 + 2*p + side) * lane) } // distances from the wanted values
 	costs := func(p, side int) Mem { return memory.Offset((8 + 2*p + side) * lane) }
 	cross := func(p, side int) Mem { return memory.Offset((12 + 2*p + side) * lane) }
 	x, zero, top, ac, by := y(8), y(9), y(10), y(11), y(12)
@@ -378,7 +380,7 @@ func round() {
 			VMULPS(offs(p>>1, s1).Offset(16), reg.X7, reg.X7)
 			VADDPS(reg.X7, to, to)
 		}
-		less := func(v, m reg.VecPhysical) { // m: where v is less than X0, which takes it there
+		less := func(v, m reg.VecPhysical) { // m is set where v is less than X0; X0 becomes v there
 			VCMPPS(Imm(1), reg.X0, v, m)
 			VBLENDVPS(m, v, reg.X0, reg.X0)
 		}
@@ -433,13 +435,14 @@ func round() {
 	RET()
 }
 
-// span writes a function that does what group.span does, and sums the pixels. Two of four channels share half a register.
+// span writes a function that does the same as group.span, and sums the pixels. Two of four channels share half a
+// register.
 func span() {
 	pairs := GLOBL("spanPairs", RODATA|NOPTR) // r0 g0 b0 a0 r1 g1 b1 a1 to r0 r1 g0 g1 b0 b1 a0 a1
 	for i, v := range []uint64{0x0b0a030209080100, 0x0f0e07060d0c0504, 0x0b0a030209080100, 0x0f0e07060d0c0504} {
 		DATA(8*i, U64(v))
 	}
-	apart := GLOBL("spanChannels", RODATA|NOPTR) // a channel of two pixels as double words: below, or above
+	apart := GLOBL("spanChannels", RODATA|NOPTR) // a channel of two pixels as double words: the lower or the upper channel
 	for c := range uint64(4) {
 		const none = 0x8080808080808080
 		at := 0x8080_0908_8080_0100 + c*0x0000_0202_0000_0202
@@ -519,7 +522,7 @@ func span() {
 			VMULPS(rows[i], reg.X6, reg.X6)
 			VADDPS(reg.X6, u, u)
 		}
-		VPSLLD(Imm(1), u, most) // without its sign
+		VPSLLD(Imm(1), u, most) // without the sign
 		VPSRLD(Imm(1), most, most)
 		VPSHUFD(Imm(0x4e), most, reg.X6)
 		VMAXPS(reg.X6, most, most)

@@ -13,10 +13,10 @@ func etc2() {
 	levels()
 }
 
-// splitModifiers of the individual and the differential mode: the lesser and the greater of each table.
+// splitModifiers are those of the individual and the differential mode: the smaller and the larger of each table.
 var splitModifiers = [8][2]int{{2, 8}, {5, 17}, {9, 29}, {13, 42}, {18, 60}, {24, 80}, {33, 106}, {47, 183}}
 
-// words fills a register's worth of data with a pair of words.
+// words fills a register's data with a repeated pair of words.
 func words(to Mem, at, low, high int) Mem {
 	pair := uint64(uint16(low)) | uint64(uint16(high))<<16
 	for i := range 4 {
@@ -25,11 +25,11 @@ func words(to Mem, at, low, high int) Mem {
 	return to.Offset(at)
 }
 
-// price writes a function that finds the best table for base colours, 16 in a group, as half.luma does, and adds what does not depend
-// on tables. A key is eight times a cost, plus the table.
+// price writes a function that finds the best table for base colours, 16 in a group, as half.luma does, and adds the
+// part that does not depend on tables. A key is eight times a cost, plus the table.
 //
-// For each table there are, as words in a register, the distance from which its greater modifier is the better one, then what the sum of
-// the distances and what they are beyond that count, and as double words what is added.
+// For each table there are, as words in a register, the distance from which its larger modifier is better, then the
+// factors of the sum of the distances and of the sum beyond that distance, and as double words the constant.
 func price() {
 	table := GLOBL("priceTables", RODATA|NOPTR)
 	var edges, factors, fixed [8]Mem
@@ -48,7 +48,7 @@ func price() {
 	steps := [3]reg.Register{Load(Param("red"), GP64()), Load(Param("green"), GP64()), Load(Param("blue"), GP64())}
 	bits, groups := Load(Param("bits"), GP64()), Load(Param("groups"), GP64())
 	out, codes, rooms := Load(Param("keys"), GP64()), Load(Param("codes"), GP64()), Load(Param("rooms"), GP64())
-	twice, squares := half.Offset(16), half.Offset(24) // behind the sums
+	twice, squares := half.Offset(16), half.Offset(24) // after the sums
 	low, high := AllocLocal(lane), AllocLocal(lane)
 	left, right, count := GP64(), GP64(), GP64()
 	MOVQ(U32(8), left)
@@ -164,7 +164,7 @@ func price() {
 	RET()
 }
 
-// apart adds up the squares of how far eight pixels are from a colour: pairs of words of red and green, and of blue and 0.
+// apart adds the squared distances of eight pixels from a colour: pairs of words of red and green, and of blue and 0.
 func apart(rg, b, colorRG, colorB, to, free reg.VecPhysical) {
 	VPSUBW(colorRG, rg, to)
 	VPMADDWD(to, to, to)
@@ -173,7 +173,7 @@ func apart(rg, b, colorRG, colorB, to, free reg.VecPhysical) {
 	VPADDD(free, to, to)
 }
 
-// clamp writes a function that does what half.clamped does for all base colours that need it.
+// clamp writes a function that does the same as half.clamped, for all base colours that need it.
 func clamp() {
 	table := GLOBL("clampTables", RODATA|NOPTR)
 	for t, m := range splitModifiers {
@@ -181,7 +181,7 @@ func clamp() {
 			DATA(16*t+8*k, U64(v|v<<16|v<<32)) // for red and green, then for blue
 		}
 	}
-	unpack := GLOBL("clampUnpack", RODATA|NOPTR) // shifts of a code's channels; the last leaves nothing
+	unpack := GLOBL("clampUnpack", RODATA|NOPTR) // shifts of a code's channels; the last one gives 0
 	for i, v := range []uint64{5 << 32, 32<<32 | 10} {
 		DATA(8*i, U64(v))
 	}
@@ -277,8 +277,8 @@ func clamp() {
 	RET()
 }
 
-// pairCost writes a function that finds the error of 16 pixels with four colours, each pixel with the nearest; and one that finds too which
-// it is, and the sums of the pixels of each colour.
+// pairCost writes a function that returns the error of 16 pixels with four colours, where each pixel uses the nearest.
+// It writes another one that also returns the nearest colours, and the sums of the pixels of each colour.
 func pairCost() {
 	for _, sums := range []bool{false, true} {
 		name, arguments := "paintCost", "func(pixels *int16, paint *[4]uint64) int32"
@@ -323,7 +323,7 @@ func pairCost() {
 			}
 		}
 		if sums {
-			taken := AllocLocal(2 * lane) // pixels that a colour has already
+			taken := AllocLocal(2 * lane) // pixels that already have a colour
 			for i := range 4 {
 				VPXOR(reg.Y14, reg.Y14, reg.Y14)
 				VPXOR(reg.Y15, reg.Y15, reg.Y15)
@@ -390,9 +390,9 @@ var eacTables = [16][8]int{
 	{-3, -4, -7, -10, 2, 3, 6, 9}, {-1, -2, -3, -10, 0, 1, 2, 9}, {-4, -6, -8, -9, 3, 5, 7, 8}, {-3, -5, -7, -9, 2, 4, 6, 8},
 }
 
-// levels writes a function that does what kind.assign does, for a number of choices.
+// levels writes a function that does the same as kind.assign, for several choices.
 //
-// A paint is eight times itself here, and so is a pixel; their distance has its lowest three bits free for the index.
+// Paints and pixels are multiplied by eight here, so the lowest three bits of their distance are free for the index.
 func levels() {
 	table := GLOBL("levelTables", RODATA|NOPTR)
 	for t, m := range eacTables {
@@ -433,12 +433,12 @@ func levels() {
 	MOVWQZX(c.Offset(4), at)
 	SHLQ(Imm(4), at)
 	VPBROADCASTW(c.Offset(2), reg.X0)
-	VPMULLW(Mem{Base: base, Index: at, Scale: 1}, reg.X0, reg.X0) // what the modifiers add
+	VPMULLW(Mem{Base: base, Index: at, Scale: 1}, reg.X0, reg.X0) // the sum of the modifiers
 	VPBROADCASTW(c, reg.X1)
 	VPADDW(reg.X0, reg.X1, reg.X1)
 	VPMAXSW(low, reg.X1, reg.X2)
 	VPMINSW(high, reg.X2, reg.X2)
-	VPCMPEQW(reg.X2, reg.X1, reg.X1) // which are not clamped
+	VPCMPEQW(reg.X2, reg.X1, reg.X1) // which ones are not clamped
 	VPSLLW(Imm(3), reg.X2, reg.X2)
 	for _, r := range []reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2} {
 		VPERMQ(Imm(0x44), r, r)

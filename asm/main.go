@@ -1,6 +1,6 @@
-// Command asm writes the lanes_amd64.s of a codec, named by its argument: what takes its encoder most time, many at once by AVX2. It is a
-// module of its own so that Kiln does not depend on what it is made with. TestGenerated of a codec fails when it is to be run again, by go
-// generate there.
+// Command asm writes the lanes_amd64.s of a codec, named by its argument: AVX2 code for the slowest parts of its
+// encoder. It is a separate module, so that Kiln does not depend on the assembler library. If TestGenerated of a codec
+// fails, run go generate in its folder.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// sign puts into the first line the hashes of what made the functions, and of the rest of the file.
+// sign writes the first line of the file: the hashes of the generator's source and of the rest of the file.
 func sign(name, out string) error {
 	text, err := os.ReadFile(out)
 	if err != nil {

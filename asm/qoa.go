@@ -8,19 +8,20 @@ import (
 
 func qoa() { tryAll() }
 
-// tryAll writes a function that encodes a slice with all 16 scales at once: eight in a register, two registers after each other, which a
-// processor overlaps. A value of 32 bits holds two samples, or two weights, of a scale in halves of 16 bits, because their products are
-// summed in pairs.
+// tryAll writes a function that encodes a slice with all 16 scales at once: eight in a register, in two registers whose
+// computations overlap in the processor. A value of 32 bits holds two samples, or two weights, of a scale in halves of
+// 16 bits, because their products are summed in pairs.
 //
-// The table has eight values of each of these for the lower scales, and for the upper ones: the smallest residual, what is added for each
-// of the three larger ones, and the sizes above which they are nearer; and then 0x8ff, -32768 and 32767. The state is samples 0 and 1,
-// samples 2 and 3, weights 0 and 1, weights 2 and 3. Written are, in bytes:
+// The table has eight values of each of these for the lower scales, and for the upper ones: the smallest residual, the
+// differences of the three larger ones, and the sizes above which they are nearer; and then 0x8ff, -32768 and 32767.
+// The state is samples 0 and 1, samples 2 and 3, weights 0 and 1, weights 2 and 3. The function writes, at these
+// offsets in bytes:
 //
 //	   0  residuals: for each sample 16 of 32 bits
 //	1280  state at the end: four times 16
 //	1536  sums of squares, of 64 bits: of the scales 0 2 4 6, of 1 3 5 7, of 8 10 12 14, of 9 11 13 15
-//	1664  what is added for large weights, 16 of 32 bits
-//	1728  not 0 if a weight has left 16 bits, so that nothing of this holds: eight of 32 bits
+//	1664  penalty for large weights, 16 of 32 bits
+//	1728  not 0 if a weight exceeds 16 bits, which makes all results invalid: eight of 32 bits
 func tryAll() {
 	TEXT("tryAll", NOSPLIT, "func(want *int32, n int, state *[4]uint32, table *[136]int32, out *[440]uint32)")
 	Doc("tryAll encodes up to 20 samples with all scales.")
@@ -55,7 +56,7 @@ func tryAll() {
 		VPADDD(a, predicted, predicted)
 		VPSRAD(Imm(13), predicted, predicted)
 		VPBROADCASTD(Mem{Base: want}, x)
-		VPSUBD(predicted, x, a) // off
+		VPSUBD(predicted, x, a) // the error
 		VPABSD(a, b)
 		VMOVDQU(t(0), r)
 		for k := range 3 {
@@ -71,7 +72,7 @@ func tryAll() {
 		VPADDD(r, predicted, sample)
 		VPMAXSD(table.Offset(constants+lane), sample, sample)
 		VPMINSD(table.Offset(constants+2*lane), sample, sample)
-		// The error, and what is added for large weights.
+		// The squared error, and the penalty for large weights.
 		VPSUBD(sample, x, x)
 		VPMULDQ(x, x, a)
 		VPADDQ(out.Offset(sums+2*g*lane), a, a)
@@ -89,7 +90,7 @@ func tryAll() {
 		VPMADDWD(a, a, a)
 		VPADDD(out.Offset(over+g*lane), a, a)
 		VMOVDQU(a, out.Offset(over+g*lane))
-		// The weights learn: a sixteenth of the residual, with the sign of each sample.
+		// Update the weights: add a sixteenth of the residual, with the sign of each sample.
 		VPSRAD(Imm(4), r, r)
 		VPSLLD(Imm(16), r, a)
 		VPBLENDW(Imm(0xaa), a, r, r)
@@ -102,7 +103,7 @@ func tryAll() {
 			VPXOR(p[1], a, a)
 			VPOR(a, beyond, beyond)
 		}
-		// The samples move on.
+		// Shift the samples.
 		VPSRLD(Imm(16), h01, h01)
 		VPSLLD(Imm(16), h23, a)
 		VPBLENDW(Imm(0xaa), a, h01, h01)

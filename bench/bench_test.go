@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// small is a built project of two folders.
+// small returns a built project of two folders.
 func small(t *testing.T, made tool) *project {
 	t.Helper()
 	p := newProject(t.TempDir(), 2*folderSize)
@@ -91,7 +91,7 @@ func TestCheckSeesEveryWrongBuild(t *testing.T) {
 	}
 }
 
-// A file that comes and goes leaves its product behind with a tool that does not sweep, and with no other.
+// TestCheckOfWhatIsLeftBehind adds and removes a file. Only a tool that does not sweep may leave its product behind.
 func TestCheckOfWhatIsLeftBehind(t *testing.T) {
 	p := small(t, ninja{})
 	if err := p.add(0, 1); err != nil {
@@ -112,7 +112,7 @@ func TestCheckOfWhatIsLeftBehind(t *testing.T) {
 	}
 }
 
-// An everyday project has an empty file for all tools, and more for Kiln.
+// TestEverydayProject checks that an everyday project has an empty file for all tools, and more for Kiln.
 func TestEverydayProject(t *testing.T) {
 	p := small(t, ninja{})
 	if err := p.makeEveryday(); err != nil {
@@ -288,7 +288,7 @@ func TestPlotIsWhole(t *testing.T) {
 	if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
 		t.Error("a number is none")
 	}
-	// 12 ms is 0.36 of the way from 1 ms to 1 s; up is less.
+	// 12 ms is 0.36 of the way from 1 ms to 1 s on the logarithmic axis; y decreases upwards.
 	if want := `,108.8`; !strings.Contains(b.String(), want) {
 		t.Errorf("no point at a height of %s in\n%s", want, b.String())
 	}
@@ -355,7 +355,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	}
 }
 
-// TestMurmur64: the number is what ninja 1.11.1 wrote into its log for this command.
+// TestMurmur64 uses the number that ninja 1.11.1 wrote to its log for this command.
 func TestMurmur64(t *testing.T) {
 	if h := murmur64("cp assets/00000/0000000.bin out/00000/0000000.bin"); h != 0x9ff0b31f5f8e1336 {
 		t.Errorf("%x", h)
@@ -373,7 +373,7 @@ func TestNinjaTakesWhatWasLaidOut(t *testing.T) {
 	if err := p.edit(3); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("ninja", "-j1") // an edit is built as ever
+	build := exec.Command("ninja", "-j1") // an edit is built as usual
 	build.Dir = p.dir
 	said, err := build.CombinedOutput()
 	if err = errors.Join(err, p.check(ninja{})); err != nil || !bytes.Contains(said, []byte("[2/2]")) {

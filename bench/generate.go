@@ -15,20 +15,20 @@ import (
 
 const (
 	assetSize  = 4 << 10 // bytes of every asset
-	tinySize   = 64      // the same in a project so large that the disk would have no room for it
-	folderSize = 100     // assets of a folder, all of which one join reads
-	tenth      = 10      // on another branch, every tenth asset is different
+	tinySize   = 64      // bytes of an asset in projects that would be too large for the disk otherwise
+	folderSize = 100     // assets in a folder, all of which one join reads
+	tenth      = 10      // every tenth asset differs on another branch
 )
 
-// project is one tool's copy of the generated project: assets that are copied, in folders of a hundred, and
-// for each folder a join of that hundred. What its files hold follows from their number and version, so
-// that what a build must give is known without keeping it.
+// project is one tool's copy of the generated project: assets that are copied, in folders of a hundred, and a join of
+// the hundred assets for each folder. The content of a file follows from its number and version, so the expected
+// products need not be stored.
 type project struct {
 	dir      string
 	versions []uint32 // of the content of each asset
-	extra    *extra   // the one file that comes and goes
-	removed  int      // how often it went
-	everyday bool     // it has what projects have that people work on
+	extra    *extra   // the one file that is added and removed
+	removed  int      // number of times it was removed
+	everyday bool     // it has what real projects have: see makeEveryday
 }
 
 type extra struct {
@@ -36,14 +36,14 @@ type extra struct {
 	version uint32
 }
 
-// million is the size from which assets are tiny, and ninja is given what it would have built.
+// million is the size from which assets are tiny, and ninja gets a prepared build.
 const million = 1_000_000
 
 func newProject(dir string, assets int) *project {
 	return &project{dir: dir, versions: make([]uint32, assets)}
 }
 
-// assetSize is how many bytes every asset has.
+// assetSize returns the bytes of each asset.
 func (p *project) assetSize() int {
 	if len(p.versions) >= million {
 		return tinySize
@@ -53,19 +53,19 @@ func (p *project) assetSize() int {
 
 func (p *project) folders() int { return len(p.versions) / folderSize }
 
-// products is how many files a build makes.
+// products returns the number of files that a build makes.
 func (p *project) products() int {
 	n := len(p.versions) + p.folders()
 	if p.extra != nil {
 		n++
 	}
 	if p.everyday {
-		n++ // of the empty file
+		n++ // for the empty file
 	}
 	return n
 }
 
-// write lays out the sources.
+// write writes the sources.
 func (p *project) write() error {
 	for f := range p.folders() {
 		if err := os.MkdirAll(filepath.Join(p.dir, "assets", folderName(f)), 0o777); err != nil {
@@ -86,19 +86,19 @@ func (p *project) writeAsset(i int) error {
 
 func (p *project) source(i int) string { return filepath.Join(p.dir, "assets", assetName(i)) }
 
-// edit gives an asset a new content.
+// edit changes the content of an asset.
 func (p *project) edit(i int) error {
 	p.versions[i]++
 	return p.writeAsset(i)
 }
 
-// touch gives an asset a new time.
+// touch changes the time of an asset.
 func (p *project) touch(i int) error {
 	now := time.Now()
 	return os.Chtimes(p.source(i), now, now)
 }
 
-// branch changes a tenth of the assets by so many versions.
+// branch changes the version of a tenth of the assets.
 func (p *project) branch(by int32) error {
 	for i := 0; i < len(p.versions); i += tenth {
 		p.versions[i] += uint32(by)
@@ -109,13 +109,13 @@ func (p *project) branch(by int32) error {
 	return nil
 }
 
-// add makes the extra file, which is copied and in no join.
+// add adds the extra file, which is copied and in no join.
 func (p *project) add(folder int, version uint32) error {
 	p.extra = &extra{folder % p.folders(), version}
 	return os.WriteFile(filepath.Join(p.dir, "assets", extraName(p.extra.folder)), p.extraContent(), 0o666)
 }
 
-// makeEveryday adds an empty file. What else a project has that people work on, Kiln alone is told.
+// makeEveryday adds an empty file. prepareEveryday adds the rest, for Kiln only.
 func (p *project) makeEveryday() error {
 	p.everyday = true
 	return os.WriteFile(filepath.Join(p.dir, "assets", emptyName), nil, 0o666)
@@ -130,8 +130,8 @@ func (p *project) remove() error {
 
 func (p *project) extraContent() []byte { return content(nil, -1, p.extra.version, p.assetSize()) }
 
-// Names are slash paths below assets, and below the output folder. All have the same length, so
-// that the cost of an asset does not depend on its number.
+// Names are slash paths below assets, and below the output folder. All have the same length, so that the cost of an
+// asset does not depend on its number.
 
 func folderName(f int) string { return fmt.Sprintf("%05d", f) }
 func assetName(i int) string  { return fmt.Sprintf("%05d/%07d.bin", i/folderSize, i) }
@@ -140,12 +140,12 @@ const emptyName = "00000/empty00.bin"
 
 func extraName(f int) string { return fmt.Sprintf("%05d/extra.bin", f) }
 
-// content appends what an asset holds.
+// content appends the content of an asset.
 func (p *project) content(to []byte, i int) []byte {
 	return content(to, i, p.versions[i], p.assetSize())
 }
 
-// content appends so many bytes of what a version of an asset holds.
+// content appends size bytes of the content of a version of an asset.
 func content(to []byte, i int, version uint32, size int) []byte {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(i))
@@ -156,8 +156,8 @@ func content(to []byte, i int, version uint32, size int) []byte {
 	return to
 }
 
-// check compares all that a tool made with what it should have made. Only a tool that does not sweep may leave
-// the products of sources that are gone.
+// check compares all products of a tool with the expected ones. Only a tool that does not sweep may leave the products
+// of removed sources.
 func (p *project) check(t tool) error {
 	for f := range p.folders() {
 		var all []byte
@@ -219,7 +219,8 @@ func countFiles(dir string) (int, error) {
 	return n, err
 }
 
-// gltfJoin is a model whose hundred buffers are the assets of a folder: what a game has that is made of many files.
+// gltfJoin returns a model whose hundred buffers are the assets of a folder: a product made of many files, as games
+// have.
 func gltfJoin(folder, size int) []byte {
 	var buffers, views []string
 	for i := folder * folderSize; i < (folder+1)*folderSize; i++ {
@@ -230,7 +231,7 @@ func gltfJoin(folder, size int) []byte {
 		strings.Join(buffers, ","), strings.Join(views, ","))
 }
 
-// isGLB tells whether data is a .glb whose binary chunk is want.
+// isGLB returns an error unless data is a .glb whose binary chunk is want.
 func isGLB(data, want []byte) error {
 	le := binary.LittleEndian
 	if len(data) < 20 || string(data[:4]) != "glTF" || int(le.Uint32(data[8:])) != len(data) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kept is one line of a file of measurements, for a plot of sizes that were measured apart.
+// kept is a line of a file of measurements, for a plot of sizes that were measured separately.
 type kept struct {
 	Size int       `json:"size"`
 	Step string    `json:"step"`
@@ -17,7 +17,7 @@ type kept struct {
 	Runs []measure `json:"runs"`
 }
 
-// load adds what a file has of other sizes: a ratio is never of two occasions.
+// load adds the measurements of other sizes from a file. Sizes are never mixed, so a ratio is always from one run.
 func (r *results) load(file string, sizes []int) ([]int, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) || file == "" {

@@ -1,9 +1,10 @@
-// Command bench measures Kiln beside other build systems, on the same project and in turns, and prints tables and a plot:
+// Command bench measures Kiln and other build systems on the same project and in turns, and prints tables and a plot:
 //
 //	go run ./bench
 //
-// Its rules: every ratio is of one run on one machine; what a tool built is compared with what it should have built, and a wrong
-// build has no numbers; a peer that is not installed is told and left out. docs/internals/performance.md says what is measured and how.
+// Every ratio is from one run on one machine. The products of a tool are compared with the expected ones, and a wrong
+// build has no numbers. Peers that are not installed are listed and left out. docs/internals/performance.md describes
+// what is measured and how.
 package main
 
 import (
@@ -135,7 +136,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	if o.kiln == "" {
 		o.kiln = filepath.Join(dir, "kiln")
 		build := exec.Command("go", "build", "-o", o.kiln, "github.com/kiln-pipeline/kiln/cmd/kiln")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped: with a C library, starting takes 1.5 ms more
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in releases; with a C library the start takes 1.5 ms longer
 		if said, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build: %w %s", err, said)
 		}
@@ -175,7 +176,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 		before := loadAverage()
 		err := s.all(ctx)
 		if serr := r.save(o.keep); err != nil || serr != nil {
-			return errors.Join(err, serr) // what was measured before an interruption is kept
+			return errors.Join(err, serr) // measurements before an interruption are kept
 		}
 		r.table(out, size, names)
 		fmt.Fprintf(out, "Load average before and after: %s; %s.\n\n", before, loadAverage())
@@ -189,7 +190,7 @@ func bench(ctx context.Context, o options, out, log io.Writer) (err error) {
 	return r.err()
 }
 
-// retell tells what was kept, and measures nothing.
+// retell prints kept measurements, and measures nothing.
 func retell(o options, out io.Writer) error {
 	r := newResults()
 	sizes, err := r.load(o.keep, nil)
@@ -209,7 +210,7 @@ func retell(o options, out io.Writer) error {
 	return writePlot(o.svg, r, sizes, append(o.peers, floorName))
 }
 
-// choose finds the tools, and tells of those that are not there.
+// choose finds the tools, and prints which ones are not installed.
 func choose(o options, out io.Writer) ([]tool, error) {
 	var tools []tool
 	for _, name := range o.peers {

@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// measure is what one run of a tool took.
+// measure is the cost of one run of a tool.
 type measure struct {
 	Wall time.Duration
-	CPU  time.Duration // user and system, of the tool and of all that it started and waited for
-	Peak int64         // bytes of memory of the largest process; 0 if the system does not tell
+	CPU  time.Duration // user and system time, of the tool and the processes that it started and waited for
+	Peak int64         // bytes of memory of the largest process; 0 if the system does not report it
 }
 
-// meterFlag makes this program run another one and write what that took to a file. It takes a process in between because
-// on Linux the peak of a process counts from before its exec: without it, a tool would seem as
-// large as the benchmark is, with its lists of files.
+// meterFlag makes this program run another one and write the cost to a file. The process in between is needed because
+// on Linux the peak memory of a process includes the time before its exec: otherwise a tool would seem as large as the
+// benchmark with its lists of files.
 const meterFlag = "-meter"
 
-// someFailed is how a tool ends when a job failed and the others are done. The meter ends like it.
+// someFailed is the exit code of a tool when a job failed and the others are done. The meter uses it too.
 const someFailed = 1
 
-// runMeter is the process in between: args are the file for the measure, and the command.
+// runMeter is the process in between. args are the file for the measure, and the command.
 func runMeter(args []string) error {
 	runtime.LockOSThread() // dieWithParent ties the command to the thread
 	cmd := exec.Command(args[1], args[2:]...)
@@ -50,7 +50,7 @@ func runMeter(args []string) error {
 	return errors.Join(os.WriteFile(args[0], data, 0o666), err)
 }
 
-// run measures a command in a folder, which is to end without failures or may have some. It returns the end of what the command said too.
+// run measures a command in a folder. failing allows failed jobs. It also returns the end of the command's output.
 func run(ctx context.Context, dir string, command []string, failing bool) (measure, []byte, error) {
 	var m measure
 	self, err := os.Executable()
@@ -89,7 +89,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// statAll is the floor of a build in which nothing changed: one look at every source and product, folder by folder,
+// statAll is the minimum for a build in which nothing changed: a stat of each source and product, folder by folder,
 // from as many goroutines as there are processors.
 func statAll(p *project, t tool) (measure, error) {
 	workers := runtime.NumCPU()
@@ -115,7 +115,7 @@ func statAll(p *project, t tool) (measure, error) {
 	return measure{Wall: time.Since(start)}, errors.Join(errs...)
 }
 
-// spawnAll is the floor of commands: what starting cp takes for each of so many files, with all processors at it.
+// spawnAll is the minimum for commands: the time for starting cp for each file, on all processors.
 func spawnAll(dir string, n int) (time.Duration, error) {
 	workers := runtime.NumCPU()
 	src := filepath.Join(dir, "spawn.src")
@@ -139,7 +139,7 @@ func spawnAll(dir string, n int) (time.Duration, error) {
 	return time.Since(start) / time.Duration(n), errors.Join(errs...)
 }
 
-// median of what several runs took, each number by itself.
+// median returns the median of several runs, for each number separately.
 func median(runs []measure) measure {
 	return measure{
 		Wall: medianOf(runs, func(m measure) time.Duration { return m.Wall }),

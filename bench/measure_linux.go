@@ -17,7 +17,7 @@ func peakOf(s *os.ProcessState) int64 {
 	return 0
 }
 
-// dieWithParent leaves no build behind that would hold a file system of ours.
+// dieWithParent kills a build when this process ends, so that it does not keep a mounted file system busy.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
@@ -30,7 +30,7 @@ func loadAverage() string {
 	return strings.Join(strings.Fields(string(data))[:3], " ")
 }
 
-// machine names the processor.
+// machine returns the name of the processor.
 func machine() string {
 	data, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(data)) {
@@ -41,8 +41,8 @@ func machine() string {
 	return runtime.GOARCH
 }
 
-// statNames looks at names in a folder by statx, which package syscall does not have: relative to the open
-// folder, and only at type, size, time and inode.
+// statNames calls statx, which package syscall does not have, for names relative to the open folder, and only for type,
+// size, time and inode.
 func statNames(dir string, names []string) error {
 	const (
 		fields   = 0x1 | 0x40 | 0x80 | 0x100 | 0x200 // type, mtime, ctime, inode, size

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// The plot has a panel a scenario: time against assets, both on logarithmic scales that all panels share.
+// The plot has a panel for each scenario: time against assets, both on logarithmic scales that all panels share.
 const (
 	plotColumns = 4
 	panelWidth  = 200.0
 	panelHeight = 170.0
-	panelLeft   = 52.0 // room for the labels of the axes
+	panelLeft   = 52.0 // space for the labels of the axes
 	panelTop    = 34.0
 	cellWidth   = panelLeft + panelWidth + 18
 	cellHeight  = panelTop + panelHeight + 34
@@ -116,7 +116,7 @@ func draw(w io.Writer, r *results, sizes []int, tools []string) error {
 	return plotTemplate.Execute(w, all)
 }
 
-// range10 is the powers of ten between which all medians lie, in seconds.
+// range10 returns the powers of ten between which all medians are, in seconds.
 func (r *results) range10() (low, high float64) {
 	low, high = math.Inf(1), 0
 	for k := range r.runs {
@@ -153,7 +153,7 @@ func (r *results) line(step, tool string, sizes []int, x, y scale) (line, bool) 
 func class(tool string) string { return strings.ReplaceAll(tool, " ", "-") }
 func round(v float64) float64  { return math.Round(v*10) / 10 }
 
-// decade names a power of ten of seconds.
+// decade formats a power of ten of seconds.
 func decade(s float64) string {
 	switch {
 	case s > 0.5:
@@ -164,7 +164,7 @@ func decade(s float64) string {
 	return fmt.Sprintf("%.0f µs", s*1e6)
 }
 
-// The colours of the lines are far enough from white and from black to serve on both.
+// The colours of the lines have enough contrast on white and on black.
 var plotTemplate = template.Must(template.New("plot").Parse(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {{.Width}} {{.Height}}" width="{{.Width}}" height="{{.Height}}" role="img" aria-label="{{.Subtitle}}">
 <style>
   svg { --paper: #ffffff; --ink: #24292f; --soft: #6e7781; --grid: #d8dee4; background: var(--paper); font: 11px system-ui, sans-serif }

@@ -13,39 +13,40 @@ import (
 	"time"
 )
 
-// step is one thing that is measured: a change, and the build after it.
+// step is one measurement: a change, and the build after it.
 type step struct {
 	name  string
 	title string
 
-	// change is what happens before the build, in the n-th run; nil is nothing.
+	// change is called before the build of each run. nil means no change.
 	change func(p *project, t tool, run int) error
 
-	// jobs is how many of Kiln's jobs have to run. What the others run, they do not tell.
+	// jobs returns how many of Kiln's jobs have to run. Other tools do not report theirs.
 	jobs func(p *project) int
 }
 
-// scenario is steps that follow one another, as there and back.
+// scenario is a sequence of steps, such as a change and its reversal.
 type scenario struct {
 	steps []step
 
-	// setup is a change, and a build that is not measured, before all of it.
+	// setup is a change and an unmeasured build before all runs.
 	setup *step
 
-	// heavy ones take all peers about as long as a clean build, and run less often.
+	// heavy scenarios take all peers about as long as a clean build. They run less often.
 	heavy bool
 
-	// warm ones have a build before the first run that is not measured.
+	// warm scenarios have an unmeasured build before the first run.
 	warm bool
 
-	// again: the peers do all of a clean build again. At a large size that teaches nothing new.
+	// again means that the peers repeat a whole clean build. It is left out at large sizes, where it gives no new
+	// information.
 	again bool
 }
 
-// clean builds are apart: each has a new file system.
+// clean builds are a separate step: each has a new file system.
 var clean = step{"clean", "clean build", nil, func(p *project) int { return p.products() }}
 
-// scenarios in the order in which they are run, on what the last clean build has left.
+// scenarios returns the scenarios in order. They run on the result of the last clean build.
 func scenarios() []scenario {
 	return []scenario{
 		{warm: true, steps: []step{{"noop", "nothing changed", nil, ran(0)}}},
@@ -69,15 +70,15 @@ func scenarios() []scenario {
 			return nil
 		}, ran(0)}}},
 		{heavy: true, again: true, steps: []step{{"restore", "output folder deleted", func(p *project, t tool, run int) error {
-			// Moved away and not deleted: deleting would slow the file system down for what comes next.
+			// Moved away instead of deleted, because deleting would slow the file system down for the next runs.
 			return os.Rename(t.output(p), filepath.Join(p.dir, "..", fmt.Sprintf("deleted-%d", run)))
 		}, ran(0)}}},
 		everyday(),
 	}
 }
 
-// everyday has what projects have that people work on: an empty file, a rule that matches nothing, a job that fails, warnings, parcels.
-// Whoever measures a project without these measures what nobody has.
+// everyday has what real projects have: an empty file, a rule that matches nothing, a failing job, warnings, parcels.
+// Measurements without these would not be realistic.
 func everyday() scenario {
 	return scenario{
 		setup: &step{"everyday-made", "", func(p *project, t tool, _ int) error {
@@ -92,7 +93,7 @@ func everyday() scenario {
 	}
 }
 
-// addOne adds a file whose content none had before: of one that comes back as it was, no job runs again.
+// addOne adds a file with new content. If a file comes back with its old content, no job runs again.
 func addOne(p *project, t tool, run int) error {
 	return errors.Join(p.add(run, uint32(p.removed)), t.prepare(p))
 }
@@ -101,10 +102,10 @@ func removeIt(p *project, t tool, _ int) error { return errors.Join(p.remove(), 
 
 func ran(n int) func(*project) int { return func(*project) int { return n } }
 
-// odd is an asset, another one each run, that no branch changes.
+// odd returns an asset, another one in each run, that no branch changes.
 func odd(p *project, run int) int { return (folderSize*run + 37) % len(p.versions) }
 
-// allSteps are the rows of the tables, and what -only takes.
+// allSteps returns the rows of the tables, which are also the values of -only.
 func allSteps() []step {
 	all := []step{clean}
 	for _, s := range scenarios() {
@@ -113,9 +114,8 @@ func allSteps() []step {
 	return all
 }
 
-// The pauses before a change and after it. Debian's tup looks at whole seconds of a file's time only, so that it
-// does not see a change in the second of its last build; the other one keeps a change from being as
-// young as what any tool trusts.
+// The pauses before and after a change. Debian's tup compares file times in whole seconds, so it misses a change in the
+// second of its last build. The other pause makes a change older than the age that any tool distrusts.
 const (
 	pauseBefore = 1100 * time.Millisecond
 	pauseAfter  = 50 * time.Millisecond
@@ -124,19 +124,19 @@ const (
 // session runs the scenarios at one size.
 type session struct {
 	size    int
-	jobs    int  // 0: one a core for the peers
-	runs    int  // of what is fast
-	heavy   int  // of what takes long
-	full    bool // large sizes too in full
-	lay     bool // ninja is given its clean build
+	jobs    int  // 0 means one per core for the peers
+	runs    int  // runs of fast steps
+	heavy   int  // runs of slow steps
+	full    bool // run everything, also at large sizes
+	lay     bool // ninja gets a prepared clean build
 	only    []string
 	tools   []tool
 	volumes *volumes
 	results *results
 	log     io.Writer
 
-	projects map[string]*project // by tool, as the last clean build has left them
-	out      map[string]bool     // tools that have failed at this size, or have done their part
+	projects map[string]*project // by tool, as of the last clean build
+	out      map[string]bool     // tools that have failed at this size, or are finished
 }
 
 func (s *session) wants(sc scenario) bool {
@@ -152,7 +152,7 @@ func (s *session) all(ctx context.Context) error {
 			}
 		}
 	}()
-	runs := 1 // even if it is not wanted, since the others go on from it
+	runs := 1 // always at least one, because later steps need the result
 	if len(s.only) == 0 || slices.Contains(s.only, clean.name) {
 		runs = s.heavy
 	}
@@ -163,7 +163,7 @@ func (s *session) all(ctx context.Context) error {
 			}
 		}
 	}
-	for _, sc := range scenarios() { // those with again are the last ones
+	for _, sc := range scenarios() { // those with again are last
 		if s.wants(sc) {
 			if sc.again && s.size >= large && !s.full {
 				s.peersDone()
@@ -187,7 +187,7 @@ func (s *session) peersDone() {
 	}
 }
 
-// order is which tools take part in a step, beginning with another one each run.
+// order returns the tools that take part in a step, beginning with another one each run.
 func (s *session) order(step string, run int) []tool {
 	var all []tool
 	for i := range s.tools {
@@ -198,12 +198,13 @@ func (s *session) order(step string, run int) []tool {
 	return all
 }
 
-// layer is a tool that can be given a build of which it thinks that it is its own: at 1,000,000 assets, one process each takes an hour.
+// layer is a tool for which a build can be prepared, as if it had made it itself: at 1,000,000 assets, one process for
+// each takes an hour.
 type layer interface{ lay(p *project) error }
 
 func volumeName(tool string) string { return strings.ReplaceAll(tool, " ", "-") }
 
-// clean lays out a tool's project on a new file system and measures its first build.
+// clean writes a tool's project to a new file system and measures its first build.
 func (s *session) clean(ctx context.Context, t tool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -231,7 +232,7 @@ func (s *session) clean(ctx context.Context, t tool) error {
 		s.build(ctx, t, clean, true)
 	}
 	s.check(ctx, t, clean)
-	if !t.takes("noop") { // it is done with
+	if !t.takes("noop") { // it is finished
 		delete(s.projects, t.name())
 		return s.volumes.drop(volumeName(t.name()))
 	}
@@ -281,22 +282,23 @@ func (s *session) scenario(ctx context.Context, sc scenario) error {
 	return nil
 }
 
-// settle writes to the disk what any tool has left to be written, and reads the files of the project that is to be built, so that no tool
-// is measured with what another one did. After a peer had built all again for thirty seconds, a part of the files was no longer in memory,
-// on a machine with 20 GB of it free: a build that reads 40 MB had to fetch 5 to 18 of them, and took twice as long.
+// settle writes pending data of all tools to disk, and reads the files of the project that is built next, so that a
+// tool's time does not depend on the tool before it. After a peer had rebuilt everything for thirty seconds, a part of
+// the files was no longer in memory, on a machine with 20 GB of it free: a build that reads 40 MB had to fetch 5 to 18
+// of them, and took twice as long.
 func (s *session) settle(next *project) {
 	for _, p := range s.projects {
 		flush(p.dir)
 	}
 	filepath.WalkDir(next.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
-			os.ReadFile(path) // one that cannot be read is for the tool to tell
+			os.ReadFile(path) // the tool reports unreadable files
 		}
 		return nil
 	})
 }
 
-// change makes a step's change to all projects.
+// change makes a step's change in all projects.
 func (s *session) change(ctx context.Context, st step, run int) error {
 	if st.change == nil {
 		return ctx.Err()
@@ -311,7 +313,7 @@ func (s *session) change(ctx context.Context, st step, run int) error {
 	return ctx.Err()
 }
 
-// build runs a tool. One that fails, or does not do what it should, has no numbers from there on.
+// build runs a tool. If it fails or gives a wrong result, it has no numbers from then on.
 func (s *session) build(ctx context.Context, t tool, st step, measured bool) {
 	if ctx.Err() != nil || s.out[t.name()] {
 		return
@@ -337,7 +339,7 @@ func (s *session) build(ctx context.Context, t tool, st step, measured bool) {
 	}
 }
 
-// check looks at all products.
+// check compares all products.
 func (s *session) check(ctx context.Context, t tool, st step) {
 	if ctx.Err() != nil || s.out[t.name()] {
 		return
@@ -353,13 +355,13 @@ func (s *session) fail(t tool, st step, err error) {
 	fmt.Fprintf(s.log, "%9d  %-9s %-8s WRONG: %v\n", s.size, st.name, t.name(), err)
 }
 
-// floor measures what no build can do without, beside the builds in which nothing changed.
+// floor measures the minimum for any build, in turns with the builds in which nothing changed.
 func (s *session) floor() {
 	takers := s.order("noop", 0)
 	if len(takers) == 0 {
 		return
 	}
-	t := takers[0] // one tool's files do for all
+	t := takers[0] // the files of one tool are enough
 	p := s.projects[t.name()]
 	if m, err := statAll(p, t); err == nil {
 		s.results.add(s.size, "noop", floorName, m)

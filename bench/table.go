@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Names under which floors stand among the tools.
+// Names of the minimum measurements, which are listed with the tools.
 const (
 	floorName = "statx"
 	spawnName = "spawn"
@@ -20,7 +20,7 @@ type resultKey struct {
 	step, tool string
 }
 
-// results of all sizes.
+// results has the measurements of all sizes.
 type results struct {
 	runs   map[resultKey][]measure
 	broken map[resultKey]error
@@ -35,7 +35,7 @@ func (r *results) add(size int, step, tool string, m measure) {
 	r.runs[k] = append(r.runs[k], m)
 }
 
-// wrong drops what was measured of a step: no number comes of a broken build.
+// wrong removes the measurements of a step, because a wrong build has no numbers.
 func (r *results) wrong(size int, step, tool string, err error) {
 	k := resultKey{size, step, tool}
 	delete(r.runs, k)
@@ -47,7 +47,7 @@ func (r *results) median(size int, step, tool string) (measure, bool) {
 	return median(runs), len(runs) > 0
 }
 
-// has tells whether a tool took part at a size, rightly or not.
+// has reports whether a tool took part at a size, with correct or wrong results.
 func (r *results) has(size int, tool string) bool {
 	for _, st := range allSteps() {
 		k := resultKey{size, st.name, tool}
@@ -58,7 +58,7 @@ func (r *results) has(size int, tool string) bool {
 	return false
 }
 
-// table writes what was measured at one size, in Markdown.
+// table writes the measurements of one size, in Markdown.
 func (r *results) table(w io.Writer, size int, tools []string) {
 	tools = slices.DeleteFunc(slices.Clone(tools), func(t string) bool { return !r.has(size, t) })
 	fmt.Fprintf(w, "### %s assets, %s joins\n\nMedian time, and in brackets its ratio to %s's.\n\n",
@@ -85,7 +85,7 @@ func (r *results) table(w io.Writer, size int, tools []string) {
 	r.floors(w, size)
 }
 
-// grid writes a row a step and a column a tool.
+// grid writes a row for each step and a column for each tool.
 func (r *results) grid(w io.Writer, size int, tools []string, cell func(m, ref measure, ok bool) string) {
 	rows := [][]string{append([]string{"", "runs"}, tools...)}
 	for _, st := range allSteps() {
@@ -109,7 +109,7 @@ func (r *results) grid(w io.Writer, size int, tools []string, cell func(m, ref m
 	writeMarkdown(w, rows)
 }
 
-// floors tells what was measured of the machine, and what that means for this size.
+// floors writes the minimum measurements of the machine, and what they mean for this size.
 func (r *results) floors(w io.Writer, size int) {
 	if m, ok := r.median(size, "noop", floorName); ok {
 		fmt.Fprintf(w, "Floor of a build in which nothing changed: one statx of all sources and products takes %s", seconds(m.Wall))
@@ -125,12 +125,12 @@ func (r *results) floors(w io.Writer, size int) {
 	fmt.Fprintln(w)
 }
 
-// bar is what Kiln is held to: at most such a share of a peer, or of its own clean build.
+// bar is a requirement for Kiln: at most a given share of a peer's time, or of its own clean build.
 type bar struct {
 	what       string
 	sizes      []int
 	step, tool string
-	ofStep     string // the step of the reference it is compared with
+	ofStep     string // the step of the reference
 	of         string // the reference
 	most, aim  float64
 }
@@ -149,7 +149,7 @@ var bars = []bar{
 	{"output folder deleted, share of ninja's clean build", []int{10_000, 100_000}, "restore", "kiln", "clean", reference, 0.04, 0.02},
 }
 
-// verdict compares with the bars, where both sides were measured.
+// verdict compares the results with the bars for which both sides were measured.
 func (r *results) verdict(w io.Writer) {
 	rows := [][]string{{"", "assets", "time", "processor time", "bar", "aim", ""}}
 	for _, b := range bars {
@@ -177,7 +177,7 @@ func (r *results) verdict(w io.Writer) {
 	}
 }
 
-// writeMarkdown writes rows, the first of which is the header; all columns but the first are set to the right.
+// writeMarkdown writes rows. The first one is the header. All columns except the first are aligned right.
 func writeMarkdown(w io.Writer, rows [][]string) {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -207,7 +207,7 @@ func writeMarkdown(w io.Writer, rows [][]string) {
 	}
 }
 
-// seconds writes a time with three digits that mean something.
+// seconds formats a time with three significant digits.
 func seconds(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s >= 100:
@@ -235,7 +235,7 @@ func ratio(a, b time.Duration) string {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
 
-// thousands writes 100000 as 100,000.
+// thousands formats 100000 as 100,000.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -244,7 +244,7 @@ func thousands(n int) string {
 	return s
 }
 
-// err names the builds that were wrong.
+// err returns an error that names the wrong builds, or nil.
 func (r *results) err() error {
 	var errs []error
 	for k, err := range r.broken {

@@ -15,48 +15,49 @@ import (
 	"strings"
 )
 
-// tool is a build system that takes part.
+// tool is a build system that is measured.
 type tool interface {
 	name() string
 
-	// find returns the version of the tool that is installed, or an error that says what to install.
+	// find returns the version of the installed tool, or an error that says what to install.
 	find() (string, error)
 
-	// prepare writes what the tool is to be told about the project. It is called again when files have
-	// come or gone; no time is taken of that.
+	// prepare writes the tool's description of the project. It is called again when files were added or removed. Its
+	// time is not measured.
 	prepare(p *project) error
 
-	// command is the command line that builds, run in the project's folder, with so many jobs at once. 0 is one a core; kiln then does as it
-	// does for everybody, and runs a program more. ninja would, too, and gains nothing by it on two cores.
+	// command returns the command line that builds, run in the project's folder, with a number of jobs at once. 0 means
+	// one per core; kiln then uses its default, and runs one more program. ninja's default is also higher, and gains
+	// nothing on two cores.
 	command(jobs int) []string
 
-	// output is the folder of products, and joinName the name of a join in it; a copy is named like its source.
+	// output returns the folder of products, and joinName the name of a join in it. A copy has the name of its source.
 	output(p *project) string
 	joinName(folder int) string
 
-	// isJoin tells whether data is a join of what want is the concatenation of.
+	// isJoin returns an error unless data is a join of the parts of which want is the concatenation.
 	isJoin(data, want []byte) error
 
-	// sweeps tells whether products go when their sources do.
+	// sweeps reports whether products are deleted with their sources.
 	sweeps() bool
 
-	// more is how many products it has of sources that it alone was given.
+	// more returns the number of products of sources that only this tool has.
 	more(p *project) int
 
-	// built checks what the tool said against the number of jobs that had to run, and of those that had to fail.
+	// built compares the tool's output with the number of jobs that had to run, and the number that had to fail.
 	built(said []byte, want, failed int) error
 
-	// takes tells whether it takes part in a scenario.
+	// takes reports whether it takes part in a scenario.
 	takes(step string) bool
 }
 
-// allTools are those that can be named by -peers, in the order of the tables. Ninja is the one that others are compared with.
+// allTools returns the tools for -peers, in the order of the tables. The others are compared with ninja.
 func allTools(kilnFile string) []tool {
 	k := kiln{file: kilnFile}
 	return []tool{k, kilnCommand{k}, ninja{}, samurai{}, gnuMake{}, tup{}}
 }
 
-// reference is what all are compared with.
+// reference is the tool that all others are compared with.
 const reference = "ninja"
 
 // kiln copies in its own process, and joins a folder by packing a model.
@@ -81,8 +82,8 @@ func (kiln) prepare(p *project) error {
 	return prepareKiln(p, manifest)
 }
 
-// prepareEveryday gives Kiln what projects have that people work on: a rule that matches nothing, a job that fails, warnings, and parcels
-// with four fifths of the assets.
+// prepareEveryday adds what real projects have: a rule that matches nothing, a failing job, warnings, and parcels with
+// four fifths of the assets.
 func prepareEveryday(p *project, manifest string) error {
 	dir := filepath.Join(p.dir, "assets", "everyday")
 	if _, err := os.Lstat(dir); err == nil {
@@ -102,14 +103,14 @@ func prepareEveryday(p *project, manifest string) error {
 		os.WriteFile(filepath.Join(p.dir, "kiln.toml"), []byte(manifest), 0o666))
 }
 
-// warned is how many assets of an everyday project have a warning each.
+// warned is the number of assets with a warning in an everyday project.
 const warned = 5
 
 func prepareKiln(p *project, manifest string) error {
 	for f := range p.folders() {
 		name := filepath.Join(p.dir, "assets", folderName(f), "join.gltf")
 		if _, err := os.Lstat(name); err == nil {
-			break // files came or went, which joins have nothing to do with
+			break // added or removed files are not in joins
 		}
 		if err := os.WriteFile(name, gltfJoin(f, p.assetSize()), 0o666); err != nil {
 			return err
@@ -118,7 +119,7 @@ func prepareKiln(p *project, manifest string) error {
 	return writeOnce(filepath.Join(p.dir, "kiln.toml"), manifest)
 }
 
-// writeOnce leaves a file alone that is there: Kiln would rightly look at a new time of its project file.
+// writeOnce writes a file if it does not exist: Kiln would otherwise check its project file because of the new time.
 func writeOnce(name, text string) error {
 	if _, err := os.Lstat(name); err == nil {
 		return nil
@@ -154,7 +155,7 @@ func (kiln) built(said []byte, want, failed int) error {
 	if m == nil {
 		return fmt.Errorf("no summary in what kiln said: %s", bytes.TrimSpace(said))
 	}
-	if n, _ := strconv.Atoi(string(m[1])); n != want && n != want-failed { // what failed ran now or before
+	if n, _ := strconv.Atoi(string(m[1])); n != want && n != want-failed { // a failed job may have run now or before
 		return fmt.Errorf("built %d assets, not %d", n, want)
 	}
 	if n, _ := strconv.Atoi(string(m[2])); n != failed {
@@ -163,8 +164,8 @@ func (kiln) built(said []byte, want, failed int) error {
 	return nil
 }
 
-// kilnCommand copies with cp, as the others do. A command's inputs are declared for all its assets together, so
-// the joins, one job in 101, are made as before.
+// kilnCommand copies with cp, like the other tools. A command declares its inputs for all its assets together, so the
+// joins, one job in 101, are made without a command.
 type kilnCommand struct{ kiln }
 
 func (kilnCommand) name() string { return "kiln cp" }
@@ -183,10 +184,10 @@ processor = "cp"
 `)
 }
 
-// takes: what does not run does not differ from kiln.
+// takes is only true for clean builds: what does not run is the same as for kiln.
 func (kilnCommand) takes(step string) bool { return step == "clean" }
 
-// peer is what the others have in common: cp and cat, into a folder out, told with every file in a manifest.
+// peer is the common part of the other tools: cp and cat, into a folder out, with every file in a manifest.
 type peer struct{}
 
 func (peer) output(p *project) string { return filepath.Join(p.dir, "out") }
@@ -204,7 +205,7 @@ func (peer) isJoin(data, want []byte) error {
 	return nil
 }
 
-// findPeer asks a program for its version.
+// findPeer runs a program to get its version.
 func findPeer(program, debian string) (string, error) {
 	out, err := exec.Command(program, "--version").Output()
 	if errors.Is(err, exec.ErrNotFound) {
@@ -217,7 +218,7 @@ func findPeer(program, debian string) (string, error) {
 	return line, nil
 }
 
-// copies calls with every file that is copied.
+// copies calls each with every file that is copied.
 func (p *project) copies(each func(name string)) {
 	for i := range p.versions {
 		each(assetName(i))
@@ -230,7 +231,7 @@ func (p *project) copies(each func(name string)) {
 	}
 }
 
-// joinInputs are the assets of a folder, below prefix.
+// joinInputs returns the assets of a folder, below prefix.
 func joinInputs(prefix string, folder int) string {
 	var names []string
 	for i := folder * folderSize; i < (folder+1)*folderSize; i++ {
@@ -239,7 +240,7 @@ func joinInputs(prefix string, folder int) string {
 	return strings.Join(names, " ")
 }
 
-// writeFile writes a manifest, which is some 10 MB at 100,000 assets.
+// writeFile writes a manifest, which is about 10 MB at 100,000 assets.
 func writeFile(name string, write func(w *bufio.Writer)) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -250,7 +251,7 @@ func writeFile(name string, write func(w *bufio.Writer)) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// atOnce is the number of jobs that a peer is told.
+// atOnce returns the number of jobs for a peer.
 func atOnce(jobs int) string {
 	if jobs == 0 {
 		jobs = runtime.NumCPU()
@@ -273,8 +274,8 @@ func (ninja) prepare(p *project) error {
 	})
 }
 
-// lay makes what a build would have made, and tells ninja so, in the log that it keeps: of its version 5, a line an output with the
-// times of the build, that of the output, its path, and the hash of its command.
+// lay writes what a build would have made, and the log that ninja keeps of it. The log is of version 5: a line for each
+// output with the start and end of the build, the time of the output, its path, and the hash of its command.
 func (ninja) lay(p *project) error {
 	put := func(w *bufio.Writer, name, command string, data []byte) error {
 		at := filepath.Join(p.dir, "out", name)
@@ -365,12 +366,12 @@ func (gnuMake) prepare(p *project) error {
 	})
 }
 
-// command leaves out the rules that make has built in, of which it would try each on each file.
+// command turns off make's built-in rules, because make would try each of them on each file.
 func (gnuMake) command(jobs int) []string {
 	return []string{"make", "-s", "-rR", "-j", atOnce(jobs)}
 }
 
-// tup finds files itself, by a Tupfile in each folder, and removes what is no longer made.
+// tup finds files itself, by a Tupfile in each folder, and deletes products that are no longer made.
 type tup struct{ peer }
 
 func (tup) name() string          { return "tup" }

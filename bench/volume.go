@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// volumes gives each tool a fresh file system, because an ext4 from which many files were deleted is up to five
-// times slower for a while. Each is an ext4 of its own in a file, mounted through a loop device; where
-// that cannot be, it is a folder.
+// volumes gives each tool a new file system, because an ext4 from which many files were deleted is up to five times
+// slower for a while. Each is an ext4 in a file, mounted through a loop device. If that is not possible, it is a
+// folder.
 type volumes struct {
 	dir     string
-	plain   string          // why there are only folders; empty if there are file systems
+	plain   string          // why only folders are used; empty if file systems are
 	mounted map[string]bool // by name
 }
 
-// newVolumes tries whether a file system can be made and mounted below dir.
+// newVolumes tries to make and mount a file system below dir.
 func newVolumes(dir string) *volumes {
 	v := &volumes{dir: dir, mounted: map[string]bool{}}
 	switch {
@@ -37,7 +37,7 @@ func newVolumes(dir string) *volumes {
 	return v
 }
 
-// kind says in words what a clean build is made on.
+// kind describes in words where a clean build is made.
 func (v *volumes) kind() string {
 	if v.plain != "" {
 		return "clean builds are made in a plain folder, since " + v.plain
@@ -45,7 +45,7 @@ func (v *volumes) kind() string {
 	return "every clean build is made on a fresh ext4 (loop-mounted)"
 }
 
-// fresh returns an empty folder by that name, on a new file system with room for a project of so many assets.
+// fresh returns an empty folder with a name, on a new file system with room for a project of this many assets.
 func (v *volumes) fresh(name string, assets int) (string, error) {
 	if err := v.drop(name); err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (v *volumes) fresh(name string, assets int) (string, error) {
 	if err := os.MkdirAll(filepath.Join(mount, "project"), 0o777); err != nil || v.plain != "" {
 		return filepath.Join(mount, "project"), err
 	}
-	// Sources, products and a cache of both are 12 KiB an asset; the rest is for state and for tables of inodes.
+	// Sources, products and a cache of both take 12 KiB for each asset. The rest is for state and inode tables.
 	image := v.image(name)
 	f, err := os.Create(image)
 	if err != nil {
@@ -65,7 +65,7 @@ func (v *volumes) fresh(name string, assets int) (string, error) {
 	}
 	mkfs := []string{"-q", "-F", "-N", strconv.Itoa(20_000 + 6*assets), "-E", "nodiscard"}
 	if assets >= million {
-		mkfs = append(mkfs, "-O", "inline_data") // tiny files are in their inodes, and take no blocks
+		mkfs = append(mkfs, "-O", "inline_data") // tiny files are stored in their inodes, and take no blocks
 	}
 	if err := command("mkfs.ext4", append(mkfs, image)...); err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (v *volumes) drop(name string) error {
 	mount := filepath.Join(v.dir, name)
 	if v.mounted[name] {
 		if err := unmount(mount); err != nil {
-			return err // and nothing is removed: that would be file by file
+			return err // remove nothing, because that would be file by file
 		}
 		delete(v.mounted, name)
 	}
@@ -95,7 +95,8 @@ func (v *volumes) drop(name string) error {
 	return os.RemoveAll(mount)
 }
 
-// unmount waits for a process that has just been killed; after that, the file system goes when it is let go.
+// unmount waits for a process that has just been killed. After that it detaches the file system, which ends with its
+// last user.
 func unmount(mount string) error {
 	for range 10 {
 		if command("umount", mount) == nil {
@@ -106,7 +107,7 @@ func unmount(mount string) error {
 	return command("umount", "-l", mount)
 }
 
-// close removes all.
+// close removes everything.
 func (v *volumes) close() error {
 	var errs []error
 	for name := range v.mounted {
@@ -118,7 +119,7 @@ func (v *volumes) close() error {
 	return os.RemoveAll(v.dir)
 }
 
-// flush writes to the disk what was written to a file system, so that it is not done while a tool is measured.
+// flush writes pending data of a file system to disk, so that this does not happen while a tool is measured.
 func flush(dir string) {
 	if runtime.GOOS == "linux" {
 		command("sync", "-f", dir)

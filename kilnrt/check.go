@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check checks the whole index: "Checking a whole parcel" in docs/formats/parcel.md. Contents are not included: Bytes checks them one by
-// one.
+// Check checks the whole index: "Checking a whole parcel" in docs/formats/parcel.md. It does not check contents; Bytes
+// checks each of them.
 func (p *Parcel) Check() error {
 	for i, b := range p.sections {
 		if crc32.ChecksumIEEE(b) != p.h.Sections[i].CRC {

@@ -27,8 +27,9 @@ var update = flag.Bool("update", false, "write the conformance set anew")
 
 const conformance = "testdata/conformance"
 
-// The conformance set is made from the format's page: each broken parcel is a good one with the bytes changed that its name says, and
-// says beforehand what the judgement begins with. The other readers of this repository are held to the same files.
+// TestConformance checks the conformance set, which is made from the page of the format. A broken parcel is a good one
+// with changed bytes, as its name says. The begin of the expected judgement is written beside it. The other readers of
+// this repository are tested with the same files.
 func TestConformance(t *testing.T) {
 	made := conformanceSet(t)
 	if *update {
@@ -68,10 +69,10 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// withoutLoads leaves out which resources can be loaded: that is judge.Orders' to say.
+// withoutLoads removes the lines about resources that can be loaded: judge.Orders tests these.
 var withoutLoads = regexp.MustCompile(`(?m)^load .*\n`)
 
-// verdict is a parcel of the set, and what is known of its judgement without a reader.
+// verdict is a parcel of the set, with the part of its judgement that is known without a reader.
 type verdict struct {
 	name   string
 	data   []byte
@@ -106,7 +107,7 @@ func written(t testing.TB, o parcel.Options, rs ...parcel.Resource) []byte {
 	return data
 }
 
-// goodParcels are the parcels of the set that are right.
+// goodParcels returns the valid parcels of the set.
 func goodParcels(t testing.TB) []verdict {
 	text := bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog, "), 100)
 	knight := resource(7, "characters/knight.glb", "model", []byte("a knight"), 3, 90000)
@@ -128,8 +129,8 @@ func goodParcels(t testing.TB) []verdict {
 	packed.Compress = true
 	dict := parcel.Options{Dictionary: bytes.Repeat([]byte("jumps over the lazy dog, the quick brown fox "), 4)}
 
-	// The castle requires walls and a gate; both would use the banner, which would use the castle. The gate would use what is not there, and
-	// what requires the castle.
+	// The castle requires walls and a gate. Both have the banner as an optional need, and the banner has the castle.
+	// The gate has two more optional needs: a resource that does not exist, and one that requires the castle.
 	castle, walls, gate, banner := resource(10, "castle", "level", []byte("castle"), 12, 11), resource(11, "walls", "model", []byte("walls")),
 		resource(12, "gate", "model", []byte("gate")), resource(13, "banner", "texture", []byte("banner"))
 	moat := resource(14, "moat", "model", []byte("moat"), 11, 10)
@@ -169,13 +170,14 @@ func (e editor) section(i int) []byte {
 	return e[at : at+binary.LittleEndian.Uint64(e[72+24*i:])]
 }
 
-// record is one of the first 64.
+// record returns one of the first 64 records.
 func (e editor) record(i int) []byte {
 	at := binary.LittleEndian.Uint64(e.section(kilnrt.SectionDirectory)) + 128*uint64(i)
 	return e[at : at+128]
 }
 
-// mend makes the CRCs of slot 0 and of the index right again. page: that of the first page of records, too.
+// mend corrects the CRCs of slot 0 and of the index. If page is set, it also corrects that of the first page of
+// records.
 func (e editor) mend(page bool) {
 	le := binary.LittleEndian
 	if page {
@@ -194,8 +196,9 @@ func (e editor) seal(slot int) {
 	binary.LittleEndian.PutUint32(s[508:], crc32.ChecksumIEEE(s[:508]))
 }
 
-// conformanceSet is all parcels of the set. The broken ones are made of good-kinds, whose records are 0: empty, 1: compressed,
-// 3: a texture aligned to 4096, 7: a model that needs, 90000: without a name, with the content of 3.
+// conformanceSet returns all parcels of the set. The broken ones are made from good-kinds, which has these records: 0
+// is empty, 1 compressed, 3 a texture aligned to 4096, 7 a model with needs, 90000 without a name and with the content
+// of 3.
 func conformanceSet(t testing.TB) []verdict {
 	le := binary.LittleEndian
 	set := goodParcels(t)
@@ -247,7 +250,7 @@ func conformanceSet(t testing.TB) []verdict {
 		verdict{"file-cut", kinds[:len(kinds)-1], refused, 1}, verdict{"file-zeros", make([]byte, 10000), refused, 1})
 	edit("file-magic", refused, 1, kinds, func(e editor) { e[1] = 'k'; e.seal(0) })
 	edit("file-crc", refused, 1, kinds, func(e editor) { e[508]++ })
-	// The newer slot is torn: the older one counts. Its pages and payloads are all there still.
+	// The newer slot is torn, so the older one counts. Its pages and payloads still exist.
 	edit("slots-torn", checked, 0, appended, func(e editor) { e[4096+100]++ })
 	edit("slots-older-torn", checked, 0, appended, func(e editor) { e[100]++ })
 	edit("slots-newer-version", refused, 1, appended, func(e editor) { e[4096+8] = 2; e.seal(1) })
@@ -327,13 +330,13 @@ func conformanceSet(t testing.TB) []verdict {
 	return set
 }
 
-// mend0 makes the CRC of the directory right again, wherever it leads.
+// mend0 corrects the CRC of the directory, wherever it points.
 func (e editor) mend0() {
 	binary.LittleEndian.PutUint32(e[80:], crc32.ChecksumIEEE(e.section(0)))
 	e.seal(0)
 }
 
-// fill makes all entries of a table lead to one record.
+// fill makes all entries of a table point to one record.
 func (e editor) fill(section int, index1 uint32) {
 	b := e.section(section)
 	for i := 0; i < len(b); i += 8 {
@@ -341,7 +344,8 @@ func (e editor) fill(section int, index1 uint32) {
 	}
 }
 
-// judged writes the judgement that docs/formats/parcel.md describes. mapped: of a file, else of bytes in memory.
+// judged returns the judgement that docs/formats/parcel.md describes. mapped selects a mapped file, else bytes in
+// memory.
 func judged(data []byte, mapped bool) string {
 	p, err := kilnrt.OpenReaderAt(bytes.NewReader(data), int64(len(data)))
 	if mapped {
@@ -372,11 +376,11 @@ func judged(data []byte, mapped bool) string {
 	return judge.Opened(p, append(queries, "find id=4294967294", "find uuid=00000000000000000000000000000000 sub=5", `find name="absent"`))
 }
 
-// TestOrder: what is loaded, and in which order, is what the other readers are held to as well.
+// TestOrder checks what is loaded, and in which order. The other readers are tested with the same cases.
 func TestOrder(t *testing.T) {
 	for _, c := range judge.Orders() {
 		if strings.Contains(strings.Join(c.Layers, " "), ";") && strings.Count(c.Ask, "?") <= strings.Count(c.Ask, " ") {
-			continue // without optional ones: Go has no such order
+			continue // without optional needs: Go has no such order
 		}
 		args, err := c.Arguments(t.TempDir())
 		if err != nil {

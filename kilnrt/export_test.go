@@ -1,6 +1,6 @@
 package kilnrt
 
-// Waiting is how many shares are taken in a resource that is loaded, or about to be.
+// Waiting returns the number of references to a resource that is loaded or being loaded.
 func (l *Library) Waiting(id uint32) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 
 var le = binary.LittleEndian
 
-// Section is the place of a part of the index.
+// Section is the position of a part of the index.
 type Section struct {
 	Offset, Size int64
 	CRC          uint32
@@ -20,14 +20,14 @@ type Header struct {
 	Slot       int // 0 or 1
 	Flags      uint32
 	Generation uint64
-	End        int64 // bytes of the file that count
+	End        int64 // size of the used part of the file, in bytes
 	Waste      int64
 	Count      int
 	Bits       int
 	Types      int
 	Sections   [Sections]Section
 	Digest     [32]byte
-	Order      [32]byte // of the list that says which payloads come first; zeros: there is none
+	Order      [32]byte // hash of the list of payloads that come first; zeros if there is none
 }
 
 // Encode returns the SlotSize bytes of the slot, which ParseHeader reads.
@@ -95,7 +95,7 @@ func parseSlot(b []byte) (*Header, error) {
 	if h.Flags&0xffff != 0 {
 		return nil, fmt.Errorf("kilnrt: the parcel has flags %#x, which this reader does not know", h.Flags)
 	}
-	// Everything above 2^62 is out of any file; kept so, sums of two cannot overflow.
+	// Offsets above 2^62 are outside of any file. With this limit, the sum of two cannot overflow.
 	const far = 1 << 62
 	h.End = int64(min(le.Uint64(b[24:]), far))
 	h.Waste = int64(min(le.Uint64(b[32:]), far))

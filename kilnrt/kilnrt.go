@@ -31,18 +31,18 @@ const (
 	Magic   = "\x89KPRC\r\n\x1a"
 	Version = 1
 
-	SlotSize   = 512  // bytes of a header slot that count
-	SlotPitch  = 4096 // the second slot begins here
+	SlotSize   = 512  // used bytes of a header slot
+	SlotPitch  = 4096 // offset of the second slot
 	DataStart  = 8192 // the first byte that a payload can have
 	RecordSize = 128
-	PageSize   = 64 // records of a page
+	PageSize   = 64 // records in a page
 
 	MaxResources  = 1 << 24
-	MaxCompressed = 1 << 28 // bytes of content that may be compressed
+	MaxCompressed = 1 << 28 // most bytes of content that may be compressed
 	MaxName       = 4096
 	MaxNeeds      = 1 << 16
-	MaxChain      = 1000    // needs one after the other
-	MaxLookedUp   = 1 << 20 // needs, to load one resource
+	MaxChain      = 1000    // most needs in a chain
+	MaxLookedUp   = 1 << 20 // most needs that are looked up to load one resource
 	MaxDictionary = 1 << 20
 	MaxSignature  = 4096
 	MaxTypes      = 1 << 16
@@ -59,5 +59,5 @@ const (
 	SectionNeeds
 	SectionDictionary
 	SectionSignature
-	Sections // how many
+	Sections // number of sections
 )

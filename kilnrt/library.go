@@ -8,11 +8,12 @@ import (
 	"sync"
 )
 
-// Loader converts a resource to what the game uses: a texture on the graphics card, a sound, a level. Its result is shared by all
-// handles of the resource; if it has a method Unload(), that is called when the last handle is released.
+// Loader converts a resource to what the game uses: a texture on the graphics card, a sound, a level. All handles of
+// the resource share its result; if that has a method Unload(), it is called when the last handle is released.
 //
-// Resources of one parcel and of one type that are the same bytes, and need nothing, are loaded once, too: the texture that a
-// hundred models share is one on the graphics card. Loading.Resource is then the one of them that was loaded first.
+// Resources of one parcel and one type that have the same bytes and need nothing are also loaded only once: a texture
+// that a hundred models share is one texture on the graphics card. Loading.Resource is then the one that was loaded
+// first.
 type Loader func(*Loading) (any, error)
 
 // Loading is the argument of a loader.
@@ -24,7 +25,7 @@ type Loading struct {
 // Need is a resource that another one needs, loaded before it.
 type Need struct {
 	ID    uint32
-	Value any // of its loader; nil for an optional one that is skipped
+	Value any // result of its loader; nil for an optional one that is skipped
 }
 
 // Library is a set of parcels mounted over each other, and their loaded resources. All methods may be called by several goroutines at the
@@ -33,15 +34,15 @@ type Need struct {
 // All parcels of a library share one numbering: a mod or a DLC is built with the ids of its game.
 type Library struct {
 	mu      sync.Mutex
-	layers  []*Parcel // the topmost last; replaced, never changed, so that a reader may continue to use it
+	layers  []*Parcel // the topmost is last; replaced, never modified, so that a reader may continue to use it
 	loaders map[string]Loader
 	loaded  map[content]*entry
 }
 
-// content is what is loaded once: a resource, or all those of a parcel and a type that need nothing and are stored in the same place.
-// Resources with the same hash are not enough: a parcel may claim any hash.
+// content identifies what is loaded once: a resource, or all resources of a parcel and a type that need nothing and are
+// stored in the same place. Equal hashes are not enough, because a parcel may claim any hash.
 type content struct {
-	place                // index is -1 where it may be of several resources
+	place                // index is -1 if it may be several resources
 	typ                  int
 	offset, stored, size int64
 	codec                Codec
@@ -61,8 +62,8 @@ type place struct {
 	index int
 }
 
-// entry is a resource that is loaded, or about to be. refs is guarded by the library; value and err are written before done is
-// closed, and read after.
+// entry is a resource that is loaded or being loaded. refs is guarded by the library. value and err are written before
+// done is closed, and read after that.
 type entry struct {
 	at    content
 	refs  int
@@ -194,7 +195,7 @@ func (l *Library) load(layers []*Parcel, r Resource) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	var mine []*entry // a share in each, until the one that needs it has its own
+	var mine []*entry // a reference to each, until the resource that needs it has its own
 	defer func() {
 		for _, e := range mine {
 			l.release(e)
@@ -229,12 +230,13 @@ type plan struct {
 type step struct {
 	r     Resource
 	needs []*step // nil for an optional one that is skipped
-	ready bool    // all that it needs is in the plan before it
+	ready bool    // everything that it needs is in the plan before it
 	entry *entry
 }
 
-// add plans a resource after those it needs. depth is bounded, so that a hostile parcel cannot use up the stack, and so are
-// the needs that are looked up: the needs of an optional one are planned again if the first attempt failed.
+// add plans a resource after those it needs. depth is limited, so that a hostile parcel cannot use up the stack. The
+// number of needs that are looked up is limited too, because the needs of an optional resource are planned again if the
+// first attempt failed.
 func (pl *plan) add(r Resource, depth int) (*step, error) {
 	k := place{r.p, r.index}
 	if s := pl.at[k]; s != nil {
@@ -254,7 +256,7 @@ func (pl *plan) add(r Resource, depth int) (*step, error) {
 	for i := range r.Required + r.Optional {
 		need, err := pl.need(r.Need(i), depth, i >= r.Required)
 		if err != nil {
-			delete(pl.at, k) // another way it may go
+			delete(pl.at, k) // it may be reached again on another path
 			return nil, fmt.Errorf("%d needs %d: %w", r.ID, r.Need(i), err)
 		}
 		s.needs = append(s.needs, need)
@@ -264,7 +266,8 @@ func (pl *plan) add(r Resource, depth int) (*step, error) {
 	return s, nil
 }
 
-// need plans what one of depth needs. An optional one that cannot be is nil, and the plan is what it was before.
+// need plans a need of a resource at a depth. If an optional need cannot be loaded, it returns nil and restores the
+// plan.
 func (pl *plan) need(id uint32, depth int, optional bool) (*step, error) {
 	before := len(pl.order)
 	r, err := topmost(pl.layers, func(p *Parcel) (Resource, error) { return p.ByID(id) })
@@ -286,7 +289,7 @@ func (pl *plan) tooMany() error {
 	return fmt.Errorf("%w: more than %d needs are looked up for one resource", ErrDamaged, MaxLookedUp)
 }
 
-// enter takes a share in a resource whose needs are entered, and gives what loads it, nil if somebody else does.
+// enter adds a reference to a resource whose needs are entered. run loads it; it is nil if another call loads it.
 func (l *Library) enter(s *step) (e *entry, run func()) {
 	k := contentOf(&s.r)
 	l.mu.Lock()
@@ -322,7 +325,7 @@ func (l *Library) enter(s *step) (e *entry, run func()) {
 
 // PanicError is the error of a loader that panicked. All calls that waited for that load return it, and the resource can be loaded again.
 type PanicError struct {
-	Value any    // of the panic
+	Value any    // value of the panic
 	Stack []byte // as runtime/debug.Stack writes it
 }
 
@@ -346,7 +349,7 @@ func call(load Loader, in *Loading) (value any, err error) {
 	return load(in)
 }
 
-// ran lets those go who wait. What failed is known no more: who asks from now on tries again.
+// ran ends the wait for a load. A resource whose load failed is forgotten, so that a later call tries again.
 func (l *Library) ran(e *entry) {
 	l.mu.Lock()
 	if e.err != nil {
@@ -356,7 +359,7 @@ func (l *Library) ran(e *entry) {
 	close(e.done)
 }
 
-// run calls the loader. Should it end its goroutine (runtime.Goexit), those who wait are let go as well.
+// run calls the loader. If the loader ends its goroutine (runtime.Goexit), the waiting calls end as well.
 func (l *Library) run(e *entry, load Loader, in *Loading) {
 	e.err = fmt.Errorf("kilnrt: the loader of resource %d did not return", in.Resource.ID)
 	defer l.ran(e)
@@ -371,13 +374,13 @@ func (l *Library) run(e *entry, load Loader, in *Loading) {
 	e.value, e.err = value, err
 }
 
-// release gives a share back, and unloads what nobody has a share in any more: a resource before what it needs.
+// release removes a reference, and unloads everything without references: a resource before what it needs.
 func (l *Library) release(e *entry) {
 	var gone []*entry
 	l.mu.Lock()
 	for queue := []*entry{e}; len(queue) > 0; queue = queue[1:] {
 		if queue[0].refs--; queue[0].refs == 0 {
-			if l.loaded[queue[0].at] == queue[0] { // else it failed, and another try may be there
+			if l.loaded[queue[0].at] == queue[0] { // if it failed, another attempt may be in its place
 				delete(l.loaded, queue[0].at)
 			}
 			gone = append(gone, queue[0])

@@ -22,7 +22,7 @@ func opened(t testing.TB, data []byte) *kilnrt.Parcel {
 	return p
 }
 
-// shelf is a library with a loader that notes what it does.
+// shelf is a library with a loader that records its calls.
 type shelf struct {
 	*kilnrt.Library
 	mu  sync.Mutex
@@ -74,12 +74,13 @@ func newShelf() *shelf {
 	return s
 }
 
-// data makes a resource of the type "data".
+// data returns a resource of the type "data".
 func data(id uint32, content string, needs ...uint32) parcel.Resource {
 	return resource(id, content, "data", []byte(content), needs...)
 }
 
-// TestSharedContent: resources that are the same bytes are loaded once, if they are of one parcel and one type and need nothing.
+// TestSharedContent checks that resources with the same bytes are loaded once, if they are of one parcel and one type
+// and need nothing.
 func TestSharedContent(t *testing.T) {
 	s := newShelf()
 	s.Register("text", func(l *kilnrt.Loading) (any, error) { s.note("+text"); return nil, nil })
@@ -115,7 +116,7 @@ func TestSharedContent(t *testing.T) {
 		t.Errorf("unloaded %q", log)
 	}
 
-	// Another parcel may be whatever its records say.
+	// Another parcel may contain anything, whatever its records claim.
 	s.Mount(opened(t, written(t, parcel.Options{}, data(11, "palette"))))
 	for _, id := range []uint32{1, 11} {
 		if _, err := s.Load(id); err != nil {
@@ -165,7 +166,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestPanic: a loader that panics, or ends its goroutine, is an error to all who wait for it, and the resource can be loaded again.
+// TestPanic checks that a loader that panics or ends its goroutine is an error for all waiting calls, and that the
+// resource can be loaded again.
 func TestPanic(t *testing.T) {
 	for _, bad := range []func(){func() { panic(errBad) }, runtime.Goexit} {
 		s := newShelf()
@@ -212,7 +214,7 @@ func TestPanic(t *testing.T) {
 
 var errBad = errors.New("bad")
 
-// TestLayers: the topmost parcel counts, for needs too; what is loaded stays.
+// TestLayers checks that the topmost parcel counts, also for needs, and that loaded resources do not change.
 func TestLayers(t *testing.T) {
 	s := newShelf()
 	s.Mount(opened(t, written(t, parcel.Options{}, data(1, "cape"), data(2, "body", 1))))
@@ -243,7 +245,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestCycle: two parcels, each right by itself, whose resources require each other.
+// TestCycle mounts two valid parcels whose resources require each other.
 func TestCycle(t *testing.T) {
 	s := newShelf()
 	s.Mount(opened(t, written(t, parcel.Options{}, data(1, "hen", 2))))
@@ -253,7 +255,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// TestAtOnce: many ask for many at once; each is loaded by one of them, and unloaded when all are done.
+// TestAtOnce loads many resources concurrently. Each is loaded once, and unloaded when all are released.
 func TestAtOnce(t *testing.T) {
 	s := newShelf()
 	var rs []parcel.Resource
@@ -296,8 +298,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzParcel: no parcel makes a reader panic, whatever is done with it, and no reading costs more than the bytes warrant. Run it with
-// -fuzzminimizetime 1x, or the time goes into making seeds of 40 KB smaller.
+// FuzzParcel checks that no parcel makes a reader panic, and that reading costs no more than the bytes justify. Run it
+// with -fuzzminimizetime 1x; otherwise the time is spent on minimizing seeds of 40 KB.
 func FuzzParcel(f *testing.F) {
 	for _, v := range conformanceSet(f) {
 		f.Add(v.data)

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Bucket is the entry of a table of 2^tableBits entries at which the search for a key begins: Fibonacci hashing, Knuth,
-// The Art of Computer Programming 3, 6.4.
+// Bucket returns the entry at which the search for a key begins in a table of 2^tableBits entries: Fibonacci hashing,
+// Knuth, The Art of Computer Programming 3, 6.4.
 func Bucket(key uint32, tableBits int) int { return int(key * 2654435769 >> (32 - tableBits)) }
 
 // KeyOfUUID returns the key of a UUID and sub id in the table of UUIDs.
@@ -42,11 +42,12 @@ func murmur3[T string | []byte](s T) uint32 {
 	return h ^ h>>16
 }
 
-// ByID finds a resource by its id. If there is none, the error is ErrNotFound; so it is for ByUUID and ByName.
+// ByID finds a resource by its id. If there is none, the error is ErrNotFound, as for ByUUID and ByName.
 func (p *Parcel) ByID(id uint32) (r Resource, err error) {
 	table, at, left := p.search(SectionIDs, id)
-	// If ids have no gaps, the index is known before the table is read. The result of the table is compared, not
-	// followed, so the processor fetches the record while it waits for the table. With 100,000 resources on a busy machine, 380 ns became 125.
+	// If ids have no gaps, the index is known before the table is read. The entry of the table is only compared, so the
+	// processor can fetch the record while it waits for the table. With 100,000 resources on a busy machine, this
+	// reduced 380 ns to 125.
 	if i := id - p.first; i < uint32(p.h.Count) && le.Uint64(table[8*at:]) == uint64(i+1)<<32|uint64(id) {
 		b, err := p.record(int(i))
 		if err != nil {
@@ -117,7 +118,7 @@ func (p *Parcel) ByName(name string) (r Resource, err error) {
 	}
 }
 
-// entry gives the record that a table leads to.
+// entry returns the record that an entry of a table points to.
 func (p *Parcel) entry(index1 uint32) (*[RecordSize]byte, error) {
 	if index1 > uint32(p.h.Count) {
 		return nil, fmt.Errorf("%w: a table leads to record %d of %d", ErrDamaged, index1-1, p.h.Count)
@@ -125,13 +126,14 @@ func (p *Parcel) entry(index1 uint32) (*[RecordSize]byte, error) {
 	return p.record(int(index1 - 1))
 }
 
-// search begins to look for a key in a table: the table, the entry to begin at, and how many there are.
+// search begins to search a table for a key. It returns the table, the first entry, and the number of entries.
 func (p *Parcel) search(section int, key uint32) (table []byte, at, left int) {
 	return p.sections[section], Bucket(key, p.h.Bits), 1 << p.h.Bits
 }
 
-// probe goes through the entries of a table from at on, to the first that has the key: index + 1 of its record, and where to go on. 0:
-// there is none before an empty entry, or in left entries. All of this is in registers: kept in a struct, it took 20 ns more.
+// probe searches the entries of a table from at on for a key. It returns index + 1 of the record, and where to
+// continue. It returns 0 if there is none before an empty entry or within left entries. The state is in registers,
+// because a struct took 20 ns more.
 func probe(table []byte, key uint32, at, left int) (index1 uint32, next, rest int) {
 	for ; left > 0; left-- {
 		e := le.Uint64(table[8*at:])

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestMurmur3: the values are those of the reference implementation, as published with it.
+// TestMurmur3 uses values published with the reference implementation.
 func TestMurmur3(t *testing.T) {
 	for text, want := range map[string]uint32{
 		"": 0, "test": 0xba6bd213, "Hello, world!": 0xc0363e43, "The quick brown fox jumps over the lazy dog": 0x2e4ff723,

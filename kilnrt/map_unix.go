@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-const noWait = syscall.O_NONBLOCK // to open a pipe
+const noWait = syscall.O_NONBLOCK // for opening a pipe
 
-// mapFile maps the first size bytes of a file. Where the address space is too small for it, there is no mapping and
-// no error.
+// mapFile maps the first size bytes of a file. If the address space is too small, it returns no mapping and no error.
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	nothing := func() error { return nil }
 	if size > math.MaxInt {

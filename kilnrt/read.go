@@ -11,10 +11,10 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// maxWindow is how far back a frame may refer, by the format. It bounds what a stream costs in memory.
+// maxWindow is the largest distance that a frame may refer back, by the format. It limits the memory for a stream.
 const maxWindow = 8 << 20
 
-// newDecoder makes a decoder of r, or of nothing in particular, with a dictionary in the format of zstd or of raw content.
+// newDecoder returns a decoder, of r if that is not nil. dict is a dictionary in the format of zstd or raw content.
 func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
 	opts := []zstd.DOption{
 		zstd.WithDecoderMaxMemory(MaxCompressed), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true),
@@ -31,8 +31,8 @@ func newDecoder(r io.Reader, dict []byte) (*zstd.Decoder, error) {
 	return zstd.NewReader(r, opts...)
 }
 
-// Bytes returns the complete content, checked against its CRC, and against its hash after Trust. Uncompressed content of a mapped parcel is
-// not copied: do not write to it, and do not use it after Close.
+// Bytes returns the complete content, checked against its CRC, and after Trust against its hash. Uncompressed content
+// of a mapped parcel is not copied: do not write to it, and do not use it after Close.
 func (r *Resource) Bytes() ([]byte, error) {
 	b, err := r.Raw()
 	if err != nil {
@@ -65,10 +65,11 @@ func (r *Resource) decompress(b []byte) ([]byte, error) {
 	return out, r.whole(int64(len(out)), err)
 }
 
-// Raw returns the stored bytes, unchecked, and compressed if the resource is.
+// Raw returns the stored bytes without checking or decompressing them.
 func (r *Resource) Raw() ([]byte, error) { return r.p.bytes(r.Offset, r.Stored) }
 
-// unfold decompresses content that claims to expand more than 64 times in steps: an empty texture may, a false claim ends early.
+// unfold decompresses content in steps if it claims to expand more than 64 times: an empty texture may do so, and a
+// false claim ends early.
 func (r *Resource) unfold(stored []byte) ([]byte, error) {
 	d, err := r.decoder(bytes.NewReader(stored))
 	if err != nil {
@@ -92,7 +93,7 @@ func (r *Resource) decoder(from io.Reader) (*zstd.Decoder, error) {
 	return d, nil
 }
 
-// whole reports whether decompressing ended correctly.
+// whole returns an error unless decompressing ended correctly.
 func (r *Resource) whole(size int64, err error) error {
 	if err == nil && size != r.Size {
 		err = fmt.Errorf("%d bytes instead of %d", size, r.Size)
@@ -126,7 +127,7 @@ func (r *Resource) Reader() (io.ReadCloser, error) {
 	return s, nil
 }
 
-// stored is the stored bytes of a resource, and the CRC of those that went by.
+// stored reads the stored bytes of a resource, and computes the CRC of those that were read.
 type stored struct {
 	from io.Reader
 	n    int64

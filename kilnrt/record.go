@@ -7,7 +7,7 @@ type Codec uint8
 
 // The codecs.
 const (
-	None     Codec = iota // as it is
+	None     Codec = iota // not compressed
 	Zstd                  // one Zstandard frame
 	ZstdDict              // one Zstandard frame with the parcel's dictionary
 )
@@ -15,17 +15,17 @@ const (
 // Resource is a resource of a parcel. It is a value, valid as long as the parcel is open.
 type Resource struct {
 	ID       uint32
-	SubID    uint32   // of the product within its asset; 0: the main one
+	SubID    uint32   // of the product within its asset; 0 for the main one
 	UUID     [16]byte // of the asset
 	Codec    Codec
-	Align    int    // the stored bytes begin at a multiple of it in the file
+	Align    int    // alignment of the stored bytes in the file
 	CRC      uint32 // of the stored bytes
 	Offset   int64  // of the stored bytes in the file
-	Stored   int64  // bytes in the file
-	Size     int64  // bytes of the content
+	Stored   int64  // number of bytes in the file
+	Size     int64  // number of bytes of the content
 	Hash     [32]byte
-	Required int // how many resources it needs
-	Optional int // how many more it would use
+	Required int // number of resources that it requires
+	Optional int // number of further resources that it would use
 
 	p             *Parcel
 	index         int
@@ -34,7 +34,7 @@ type Resource struct {
 	needs         uint32
 }
 
-// At returns the resource at an index from 0 to Len()-1; they are sorted by id.
+// At returns the resource at an index from 0 to Len()-1. Resources are sorted by id.
 func (p *Parcel) At(i int) (r Resource, err error) {
 	if i < 0 || i >= p.h.Count {
 		return r, fmt.Errorf("kilnrt: there is no resource %d of %d", i, p.h.Count)
@@ -46,7 +46,7 @@ func (p *Parcel) At(i int) (r Resource, err error) {
 	return r, err
 }
 
-// record returns a record, unless the format refuses it.
+// record returns a record, or an error if the record is not valid.
 func (p *Parcel) record(i int) (*[RecordSize]byte, error) {
 	page, err := p.page(i / PageSize)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *Parcel) record(i int) (*[RecordSize]byte, error) {
 	return b, nil
 }
 
-// refuse returns what is wrong in a record.
+// refuse returns the reason why a record is not valid, or "".
 func (p *Parcel) refuse(b *[RecordSize]byte) string {
 	offset, stored, size := le.Uint64(b[32:]), le.Uint64(b[40:]), le.Uint64(b[48:])
 	end, codec, align := uint64(p.h.End), Codec(b[26]), uint64(1)<<(b[27]&15)
@@ -88,7 +88,7 @@ func (p *Parcel) refuse(b *[RecordSize]byte) string {
 	return ""
 }
 
-// read fills a resource in place: it has 200 bytes, and copying them was half of a look-up.
+// read fills a resource in place, because copying its 200 bytes took half of the time of a look-up.
 func (r *Resource) read(p *Parcel, i int, b *[RecordSize]byte) {
 	r.ID, r.SubID, r.UUID = le.Uint32(b[:]), le.Uint32(b[4:]), [16]byte(b[8:24])
 	r.Codec, r.Align, r.CRC = Codec(b[26]), 1<<(b[27]&15), le.Uint32(b[28:])

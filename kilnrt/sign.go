@@ -8,7 +8,7 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// PublicKey is a public key of minisign, with which a game knows its own parcels.
+// PublicKey is a public key of minisign, with which a game verifies its own parcels.
 type PublicKey struct{ key minisign.PublicKey }
 
 // ParsePublicKey reads a public key: the text of a .pub file, or its second line alone.
@@ -18,7 +18,7 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	return k, err
 }
 
-// OpenSigned opens a file as Open does, and trusts it only as far as its signature goes: see Trust.
+// OpenSigned opens a file like Open, and verifies its signature: see Trust.
 func OpenSigned(path string, by PublicKey) (*Parcel, error) {
 	p, err := Open(path)
 	if err != nil {
@@ -31,9 +31,10 @@ func OpenSigned(path string, by PublicKey) (*Parcel, error) {
 	return p, nil
 }
 
-// Trust holds the parcel to a signature: that of its digest by the key, the digest to the index, and the index to itself, as Check does.
-// From then on each content is compared with its hash when Bytes or Reader give it out, which takes a second for 1.5 GB; Raw stays
-// unchecked. So nothing comes out that the key's owner has not signed, as long as nobody writes to the file meanwhile.
+// Trust verifies the parcel: the signature of its digest by the key, the digest of the index, and the index itself as
+// Check does. Afterwards Bytes and Reader compare each content with its hash, which takes a second for 1.5 GB; Raw
+// still does not check. As long as the file is not changed in the meantime, everything they return was signed by the
+// key's owner.
 //
 // The error is ErrNotSigned, ErrSignature, or one of Check. Reading the index of 100,000 resources takes 50 ms.
 func (p *Parcel) Trust(by PublicKey) error {
@@ -58,7 +59,7 @@ func (p *Parcel) Trust(by PublicKey) error {
 	return nil
 }
 
-// ComputeDigest is the digest of what the index says, which is Digest() in a parcel that is whole.
+// ComputeDigest returns the digest of the index. In an intact parcel it is equal to Digest().
 func (p *Parcel) ComputeDigest() (d [32]byte, err error) {
 	h := blake3.New()
 	var b []byte
@@ -83,7 +84,7 @@ func (p *Parcel) ComputeDigest() (d [32]byte, err error) {
 	return d, nil
 }
 
-// authentic compares content with its hash, in a parcel that has to be trusted.
+// authentic compares content with its hash, if the parcel must be trusted.
 func (r *Resource) authentic(content []byte) error {
 	if r.p.trusted.Load() && blake3.Sum256(content) != r.Hash {
 		return r.forged()

@@ -17,7 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// keys are a pair that is the same in every run.
+// keys returns a pair of keys that is the same in every run.
 func keys(t testing.TB) (*parcel.Key, kilnrt.PublicKey) {
 	t.Helper()
 	pub, priv, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
@@ -39,7 +39,7 @@ func keys(t testing.TB) (*parcel.Key, kilnrt.PublicKey) {
 	return key, public
 }
 
-// signedKinds is a parcel with resources of all kinds, signed.
+// signedKinds returns a signed parcel with resources of all kinds.
 func signedKinds(t testing.TB, key *parcel.Key) ([]byte, []parcel.Resource) {
 	t.Helper()
 	packed := resource(4, "packed", "data", bytes.Repeat([]byte("over and over "), 100))
@@ -77,7 +77,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestForged: whatever is changed in a signed parcel, checksums made right again, nothing comes out of it that was not signed.
+// TestForged changes signed parcels and corrects their checksums. Nothing unsigned may be returned.
 func TestForged(t *testing.T) {
 	key, public := keys(t)
 	good, rs := signedKinds(t, key)
@@ -119,7 +119,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestForgedContent: a content with the right CRC and another hash.
+// TestForgedContent replaces a content by one with a correct CRC and another hash.
 func TestForgedContent(t *testing.T) {
 	key, public := keys(t)
 	data, _ := signedKinds(t, key)

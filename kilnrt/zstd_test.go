@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// TestFrames holds this reader to frames whose content is known; the other readers are held to what this one says.
+// TestFrames tests this reader with frames whose content is known. The other readers are compared with this one.
 func TestFrames(t *testing.T) {
 	sets, err := judge.FrameSets(true)
 	if err != nil {

@@ -65,7 +65,7 @@ func (Tilemap) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "tilemap", Extension: ".tiles"}, out.Bytes())
 }
 
-// readLegend reads lines such as "#=1". That it read the file is recorded: an edit of the legend builds every map that names it.
+// readLegend reads lines such as "#=1". Reading the file is recorded: an edit of the legend builds every map that names it.
 func readLegend(job processor.Job, name string) (map[rune]byte, error) {
 	path, err := processor.Resolve(job.Asset().Path, name)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestTilemap(t *testing.T) {
 	}
 }
 
-// Poster draws a picture, and has it made a texture as any picture of the project is.
+// Poster draws a picture, and requests a texture of it with the settings of any picture of the project.
 type Poster struct{}
 
 func (Poster) Info() processor.Info {
@@ -170,7 +170,7 @@ func (Poster) Process(_ context.Context, job processor.Job) error {
 		Bytes: drawn.Bytes(), Extension: ".png",
 	})
 	if err != nil {
-		return err // unchanged: it says which request failed
+		return err // unchanged: it names the request that failed
 	}
 	return job.Adopt(made[0][0], processor.Output{Name: "poster"})
 }
@@ -191,7 +191,7 @@ func TestPoster(t *testing.T) {
 	}
 }
 
-// Graph has Graphviz draw a graph.
+// Graph draws a graph with Graphviz.
 type Graph struct{}
 
 func (Graph) Info() processor.Info {
@@ -204,7 +204,7 @@ func (Graph) Process(ctx context.Context, job processor.Job) error {
 		Inputs: []string{"graphs/icons/*.svg"},
 	})
 	if err != nil {
-		return err // unchanged: it says why, with what the program printed
+		return err // unchanged: it has the reason and the output of the program
 	}
 	return job.Write(processor.Output{Type: "picture", Extension: ".svg"}, drawn.Files["graph.svg"])
 }
@@ -227,7 +227,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// TestDocumentation holds the code in docs/processors.md to the code above.
+// TestDocumentation compares the code in docs/processors.md with the code above.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../docs/processors.md")
 	if err != nil {

@@ -41,16 +41,17 @@ type Parter interface {
 	Part(ctx context.Context, job Job, name string) error
 }
 
-// Sourced is a processor that carries its own source, so that Kiln detects changes of its code: its assets are then rebuilt, and no
-// others. A processor in a work tree that is not Sourced counts as changed whenever anything in its program changes. Three lines do it:
+// Sourced is a processor that carries its own source, so that Kiln detects changes of its code: its assets are then
+// rebuilt, and no others. A processor in a work tree that is not Sourced counts as changed whenever anything in its
+// program changes. These three lines are enough:
 //
 //	//go:embed *.go
 //	var source embed.FS
 //
 //	func (Tilemap) Source() fs.FS { return source }
 //
-// Packages of the same work tree that it imports must be in folders below its own, and be embedded as well ("*.go grid/*.go"), like
-// everything else that the compiler embeds. Tests do not count.
+// Packages of the same work tree that it imports must be in folders below its own, and be embedded as well ("*.go
+// grid/*.go"), like everything else that the compiler embeds. Tests are ignored.
 type Sourced interface {
 	Processor
 
@@ -58,29 +59,30 @@ type Sourced interface {
 	Source() fs.FS
 }
 
-// Guesser is a processor that decides a setting by a file's name if it is left open. `kiln settings` shows the decision.
+// Guesser is a processor that guesses a setting from a file's name if the setting is left open. `kiln settings` shows
+// the guess.
 type Guesser interface {
 	Processor
 
-	// Guess is for a source file and settings of the type of Info.Settings.
+	// Guess returns the guess for a source file. settings has the type of Info.Settings.
 	Guess(file string, settings any) Guess
 }
 
-// Guess is what a file says about a setting. The zero Guess says nothing.
+// Guess is a guess of a setting. The zero Guess is none.
 type Guess struct {
-	Setting string // its name; "processor": another processor suits the file better
+	Setting string // the name of the setting; "processor" if another processor suits the file better
 	Value   string
 	Because string // the part of the file's name that decides: "_n", ".json"
-	Why     string // in words, for a comment; may be empty
+	Why     string // a text for a comment; may be empty
 }
 
-// Placeholder is a processor with placeholders: small files that stand for source files that cannot be built, in a build with
-// --on-error placeholder. Kiln's own for images, sounds and models need no such method.
+// Placeholder is a processor with placeholders: small files that replace source files that cannot be built, in a build
+// with --on-error placeholder. Kiln's own placeholders for images, sounds and models need no such method.
 type Placeholder interface {
 	Processor
 
-	// Placeholder returns a file that stands for a source file of that name, or nil. Process makes products of it, with the asset's
-	// settings; it sees no other file.
+	// Placeholder returns a file that replaces a source file of that name, or nil. Process makes products of it, with
+	// the asset's settings. It sees no other file.
 	Placeholder(file string) []byte
 }
 
@@ -92,16 +94,15 @@ type Info struct {
 	// Name is its name in rules: lower case letters, digits and dashes.
 	Name string
 
-	// Version is raised whenever the same input gives other output: a new version runs every job again. The code of
-	// a processor that a team adds to a kiln of its own also counts; see [Sourced].
+	// Version is raised whenever the same input gives other output: a new version runs every job again. For a processor
+	// that a team adds to its own kiln, its code also counts; see [Sourced].
 	Version int
 
 	// Summary is one line for `kiln processors`.
 	Summary string
 
-	// Extensions are those whose files it gets by default, lower case with the dot
-	// (".png"). For a processor of folders they select the files inside the folder
-	// that belong to it and are not assets of their own.
+	// Extensions are the extensions of the files that it gets by default, lower case with the dot (".png"). For a
+	// processor of folders they select the files inside the folder that belong to it and are not assets of their own.
 	Extensions []string
 
 	// Folder is set if its assets are folders, selected by a rule whose match
@@ -131,8 +132,8 @@ type Info struct {
 	// Packs is set if its assets add images to atlases, in a part named PackPart. See package processor/pack.
 	Packs bool
 
-	// Memory is the most that one job needs, in bytes, until a run of it
-	// was measured. 0 means 64 MiB.
+	// Memory is the most memory that one job needs, in bytes. It is used until a run of the job was measured. 0 means
+	// 64 MiB.
 	Memory int64
 }
 
@@ -152,15 +153,16 @@ type Asset struct {
 	// UUID is the asset's identity on every machine, in the usual text form.
 	UUID string
 
-	// Path of the primary source file, or of the folder without a slash at the end.
-	// It can be passed to Job's reads. In a request, or after an import, it is the name of the
-	// source that the job works on; in a request without a source it is empty.
+	// Path of the primary source file, or of the folder without a slash at the end. It can be passed to the methods of
+	// Job that read files. In a request, or after an import, it is the name of the source that the job works on; in a
+	// request without a source it is empty.
 	Path string
 
 	// Folder is set if the asset is a folder.
 	Folder bool
 
-	// Made is set if the job does not work on a source file: another processor made its source, or a request provided it.
+	// Made is set if the job does not work on a source file: another processor made its source, or a request provided
+	// it.
 	Made bool
 }
 
@@ -174,8 +176,8 @@ type Asset struct {
 type Job interface {
 	Asset() Asset
 
-	// Platform returns the name of the platform, and records that it was asked for. Without that, one run may count for all platforms on
-	// which the job's settings are the same.
+	// Platform returns the name of the platform, and records the call. If the job never calls it, one run may count for
+	// all platforms on which the job's settings are the same.
 	Platform() string
 
 	// Settings returns a pointer to a struct of the type of Info.Settings, filled from
@@ -208,13 +210,13 @@ type Job interface {
 	// them failed, the error says so; return it.
 	Products(assetIDs ...string) ([][]Product, error)
 
-	// TryProducts is like Products for one asset that may fail or not exist: ok is false then, which is recorded, and the job can
-	// go on. The error is for what it cannot go on from.
+	// TryProducts is like Products for one asset that may fail or not exist. ok is then false, which is recorded, and
+	// the job can continue. An error means that it cannot continue.
 	TryProducts(of Ask) (products []Product, ok bool, err error)
 
-	// Assets lists the assets on this job's platform that a pattern matches, which is a glob of ids or what [ByUUID] returns, by id,
-	// one entry for each of their processors. Files that nothing processes are not among them. The list with all that it says of each
-	// asset is recorded.
+	// Assets lists the assets on this job's platform that match a pattern: a glob of ids, or a result of [ByUUID]. The
+	// list is sorted by id and has one entry for each of their processors. It does not include files without a
+	// processor. The list and its contents are recorded.
 	Assets(pattern string) ([]Listed, error)
 
 	// Parts is like Products for parts of this asset's own work, hidden products included: it brings them up to date, in parallel, by
@@ -226,10 +228,11 @@ type Job interface {
 	// disk while the caller reads it.
 	OpenProduct(p Product) (File, error)
 
-	// Request has other processors do work for this job: each on a source file, a product, bytes or nothing. Its settings override those of
-	// the platform. It brings the requests up to date, in parallel, and returns their products, each request's main product first. Equal
-	// requests on one platform are one, whichever jobs make them: it runs once. The products of a request have no file and no UUID and are
-	// in no parcel; [Job.Adopt] makes one a product of this job's asset. What is recorded is the same as for Products.
+	// Request has other processors do work for this job: each on a source file, a product, bytes or nothing. Its
+	// settings override those of the platform. It brings the requests up to date, in parallel, and returns their
+	// products, each request's main product first. Equal requests of all jobs on one platform run once. The products of
+	// a request have no file and no UUID and are in no parcel; [Job.Adopt] makes one a product of this job's asset. It
+	// records the same as Products.
 	Request(requests ...Request) ([][]Product, error)
 
 	// Adopt makes a product that Request, Parts or Products returned a product of this job, without a copy of its bytes. If out has no
@@ -241,14 +244,15 @@ type Job interface {
 	// Asset().Path, which Open and ReadFile accept as well.
 	Source() (File, error)
 
-	// ToPack is for a processor whose assets collect images of other assets, such as an atlas: it brings the part [PackPart] of all
-	// assets that pack up to date and lists the products for this asset. The list is recorded, not the content of the products.
+	// ToPack is for a processor whose assets collect images of other assets, such as an atlas. It brings the part
+	// [PackPart] of all assets that add images up to date, and lists the products for this asset. The list is recorded,
+	// not the content of the products.
 	ToPack() ([]Product, error)
 
-	// Reference returns a reference to another asset's product that the game needs at
-	// run time, without building it: name "" is the main product. The existence of the
-	// asset is recorded. If it does not exist, the error is fs.ErrNotExist; if the reference
-	// is not required, it refers to what the asset will be once it exists, and a note says so.
+	// Reference returns a reference to another asset's product that the game needs at run time, without building it.
+	// name "" is the main product. It records whether the asset exists. If a required asset does not exist, the error
+	// is fs.ErrNotExist. If the reference is optional, it refers to the asset that may exist later, and a note reports
+	// it.
 	Reference(assetID, name string, required bool) (Reference, error)
 
 	// ResourceID returns the number by which games find a product of this job's asset: the one that kiln.ids has for it, on all
@@ -263,10 +267,10 @@ type Job interface {
 	// Env returns an environment variable and records its value.
 	Env(name string) (value string, ok bool)
 
-	// Run runs a program to its end, and returns what it wrote. The program is found as by Tool. It sees the
-	// job's source file and what c gives it; whatever else it reads of the machine is recorded. On Linux it can
-	// write only to folders of its own, and connect to no other machine. If it fails, the error says why, with
-	// what it printed; return it.
+	// Run runs a program to its end, and returns what it wrote. The program is found as by Tool. It sees the job's
+	// source file and the files that c names; everything else that it reads on the machine is recorded. On Linux it can
+	// write only to its own folders, and cannot connect to other machines. If it fails, the error has the reason and
+	// its output; return that error.
 	Run(ctx context.Context, c Command) (Result, error)
 
 	// Create starts a product. It is complete when it is closed without error.
@@ -283,19 +287,22 @@ type Job interface {
 	// system. It is the same folder in each call, and is deleted after the job.
 	Scratch() (string, error)
 
-	// NeedMemory waits until the build has this much memory for the job in total, and reserves them until the job ends. Call it before the
-	// memory is used, and after the last call that waits for other jobs: memory that is reserved meanwhile is not available to them.
+	// NeedMemory waits until the build has this much memory for the job in total, and reserves it until the job ends.
+	// Call it before using the memory, and after the last call that waits for other jobs: reserved memory is not
+	// available to them.
 	NeedMemory(bytes int64) error
 
-	// UsedMemory reports the peak memory of the job, in bytes, as measured or as an upper bound. The next run of the job starts when
-	// there is so much. It does not affect the products.
+	// UsedMemory reports the peak memory of the job, in bytes, as measured or as an upper bound. The next run of the
+	// job starts when that much memory is free. It does not affect the products.
 	UsedMemory(bytes int64)
 
-	// Drafts reports whether a running game would use a quick first version of a product. If not, do not make one.
+	// Drafts reports whether a running game would use a quick first version of a product. If it returns false, do not
+	// make one.
 	Drafts() bool
 
-	// Draft passes one to running games: all bytes of the product, under the name that the product will have. They use it until the job
-	// is done. A draft is never a result: it is not stored, nothing depends on it, and it does not affect the products.
+	// Draft sends a draft to running games: all bytes of the product, under the name that the product will have. They
+	// use it until the job is done. A draft is never a result: it is not stored, nothing depends on it, and it does not
+	// affect the products.
 	Draft(out Output, data []byte) error
 }
 
@@ -323,9 +330,9 @@ type Output struct {
 	// References are what this product needs at run time.
 	References []Reference
 
-	// Facts are what users and tools may want to know of the product without opening it, by name: "sound.loudness" is
-	// "-23.04". A name has lower case letters, digits, dots and underscores. Facts are written to the content database,
-	// and no build depends on them. At most 64, of at most 1 KiB each.
+	// Facts are properties of the product for users and tools, by name, available without opening it: "sound.loudness"
+	// is "-23.04". A name has lower case letters, digits, dots and underscores. Facts are written to the content
+	// database, and no build depends on them. There may be at most 64, of at most 1 KiB each.
 	Facts map[string]string
 
 	// Hidden keeps the product out of the output folder and hides it from other assets: it is only for other
@@ -342,47 +349,49 @@ type Product struct {
 	Type    string
 	File    string // path below the platform's output folder, forward slashes; empty if it is hidden, or a request's
 
-	// Extension is the end of its file name, after the asset and Name; also set for a product of a request.
+	// Extension is the end of its file name, after the asset and Name. It is also set for a product of a request.
 	Extension string
 
-	Processor string // that made it
-	Part      string // that made it; empty for the job itself
+	Processor string // the processor that made it
+	Part      string // the part that made it; empty for the job itself
 	Platform  string // of the asset, if it is not the job's own; else empty
 }
 
-// Ask says which products [Job.TryProducts] returns.
+// Ask selects the products that [Job.TryProducts] returns.
 type Ask struct {
 	Asset     string // its id, its path, or the result of [ByUUID]
-	Platform  string // empty: the job's own
-	Processor string // of several that the asset has; empty: all
+	Platform  string // empty for the job's own
+	Processor string // if the asset has several; empty for all
 }
 
 // Listed is an asset in the list of [Job.Assets].
 type Listed struct {
 	Asset
 	Processor string
-	Type      string // of its products: the first that the processor declares; empty if it declares none
+	Type      string // the type of its products: the first that the processor declares; empty if it declares none
 	Settings  string // on this platform, as JSON
-	Meta      string // what rules say of the asset under meta, as a JSON object
+	Meta      string // the asset's metadata from rules, as a JSON object
 }
 
-// Request is a request for work of another processor. At most one of Path, Product and Bytes is its source; processors that need no source
-// have none. The processor sees a job like any other, whose asset has no ID and whose UUID is zero.
+// Request is a request for work of another processor. At most one of Path, Product and Bytes is its source. A request
+// to a processor that needs no source has none. The processor sees a job like any other, whose asset has no ID and a
+// zero UUID.
 type Request struct {
 	// Processor is the name of a processor of files.
 	Processor string
 
-	// Name is what the job calls the request. Rules for it, match = "knight.glb#cape", override Settings; what they give is recorded. It is
-	// not part of the request: equal requests are one, whatever their names.
+	// Name is the job's name for the request. Rules for it, match = "knight.glb#cape", override Settings; the resulting
+	// settings are recorded. It is not part of the request: equal requests are one, whatever their names.
 	Name string
 
-	// Settings as in a rule: string, bool, int, float64, []any and map[string]any, or values that encoding/json converts to these.
+	// Settings are values as in a rule: string, bool, int, float64, []any and map[string]any, or values that
+	// encoding/json converts to these.
 	Settings map[string]any
 
-	// Path of a source file.
+	// Path is the path of a source file.
 	Path string
 
-	// Product that Products, Parts or Request returned.
+	// Product is a product that Products, Parts or Request returned.
 	Product *Product
 
 	// Bytes are the content of a file with this Extension (".png").
@@ -390,62 +399,66 @@ type Request struct {
 	Extension string
 }
 
-// Command is a program that a job runs, as docs/commands.md describes it for those of the project file: without a shell, in a folder of its
-// own, the view, with an environment that is the same everywhere.
+// Command is a program that a job runs, as docs/commands.md describes it for commands in the project file: without a
+// shell, in its own folder (the view), with an environment that is the same on every machine.
 type Command struct {
-	// Args are the program, by a name on PATH or a path relative to the project, and its arguments. It runs in the view, in which each source
-	// file has its path below the source roots, and writes what it makes below ../out, a folder that is there and empty.
+	// Args are the program, by a name on PATH or a path relative to the project, and its arguments. It runs in the
+	// view, where each source file has its path below the source roots. It writes its output to the folder ../out,
+	// which exists and is empty.
 	Args []string
 
-	// Tools are further programs, or scripts of the project, that it runs or reads. An argument that is one of these names becomes its path.
+	// Tools are more programs, or scripts of the project, that it runs or reads. An argument that is one of these names
+	// is replaced by its path.
 	Tools []string
 
-	// Inputs are globs of source files that it sees besides the job's own. All that they match is recorded, whether it reads them or not.
+	// Inputs are globs of source files that it sees besides the job's own. All matching files are recorded, whether it
+	// reads them or not.
 	Inputs []string
 
-	// Traced lets it see the source files as they are, and has recorded what it looks at. That is for Linux: elsewhere the job fails.
+	// Traced makes all source files visible and records which ones it reads. It works only on Linux: on other systems
+	// the job fails.
 	Traced bool
 
-	// Files are put into the view by path, in place of source files of the same path.
+	// Files are put into the view by path. They replace source files of the same path.
 	Files map[string][]byte
 
-	// Scratch are more files of the view, for what is too large to be in memory: by path, their names in the folder that [Job.Scratch]
-	// returns. They are copied.
+	// Scratch are more files of the view, for content that is too large for memory: their names in the folder that
+	// [Job.Scratch] returns, by path. They are copied.
 	Scratch map[string]string
 
-	// Stdin is what it reads from standard input.
+	// Stdin is its standard input.
 	Stdin []byte
 
-	// Env names variables that it gets besides. Their values are recorded.
+	// Env names more environment variables that it gets. Their values are recorded.
 	Env []string
 
-	// Codes with which it may end, besides 0.
+	// Codes are the exit codes besides 0 that are not a failure.
 	Codes []int
 
-	// Timeout after which it has failed; 0 is 10 minutes.
+	// Timeout is the time limit; 0 means 10 minutes.
 	Timeout time.Duration
 
-	// Network lets it talk to other machines.
+	// Network allows connections to other machines.
 	Network bool
 }
 
-// Result is what a program did.
+// Result is the result of a program.
 type Result struct {
-	// Code with which it ended: 0, or one of Command.Codes.
+	// Code is its exit code: 0, or one of Command.Codes.
 	Code int
 
-	// Stdout and Stderr are what it printed: all of standard output, and of standard error the first and the last 32 KiB.
+	// Stdout and Stderr are its output: all of standard output, and the first and last 32 KiB of standard error.
 	Stdout, Stderr []byte
 
-	// Files are all that it wrote below ../out, by their paths there.
+	// Files are the files that it wrote to ../out, by their paths there.
 	Files map[string][]byte
 }
 
-// Reference says that at run time a product needs another one.
+// Reference is a product that another product needs at run time.
 type Reference struct {
 	UUID     string // of the asset
 	SubID    uint32
-	Required bool // false: the game works without it
+	Required bool // if false, the game works without it
 }
 
 // Own returns a reference to another product of the same job.

@@ -30,7 +30,7 @@ func Resolve(from, ref string) (string, error) {
 		}
 	}
 	p := path.Join(path.Dir(from), ref)
-	if drive(ref) || drive(p) { // the latter: "./C:/x"
+	if drive(ref) || drive(p) { // the second for "./C:/x"
 		return "", refuse("has a drive letter")
 	}
 	if !fs.ValidPath(p) {
@@ -39,7 +39,7 @@ func Resolve(from, ref string) (string, error) {
 	return p, nil
 }
 
-// uuidMark stands before a UUID that names an asset.
+// uuidMark is the prefix of a UUID that names an asset.
 const uuidMark = "uuid:"
 
 // ByUUID returns the name of an asset by its UUID, for Job's Find, Products and Reference: "uuid:99c12a91-57d9-5420-9207-3cc986bfe503".
@@ -53,7 +53,7 @@ func UUIDOf(name string) (uuid string, ok bool) {
 		return "", false
 	}
 	for i := range len(uuid) {
-		c := uuid[i] | 0x20 // letters in lower case; digits and the dash stay what they are
+		c := uuid[i] | 0x20 // makes letters lower case; digits and the dash do not change
 		switch i {
 		case 8, 13, 18, 23:
 			ok = ok && uuid[i] == '-'

@@ -11,7 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// refused stands in a table for an error with these words in it.
+// refused is the expected text of an error in a table.
 type refused string
 
 func TestResolve(t *testing.T) {
@@ -103,7 +103,7 @@ func TestResolveURI(t *testing.T) {
 	}
 }
 
-// FuzzResolve: what is not refused is a path below the roots, and the one that the reference means.
+// FuzzResolve checks that an accepted path is below the roots, and is the one that the reference means.
 func FuzzResolve(f *testing.F) {
 	f.Add("a/b", "../x")
 	f.Add("/", "..")
@@ -146,7 +146,7 @@ func TestSubID(t *testing.T) {
 			t.Errorf("SubID(%q) is %#x, not %#x", name, got, want)
 		}
 	}
-	// The hash of this name is 0, which is the main product's.
+	// The hash of this name is 0, the number of the main product.
 	if got := processor.SubID("\xcc\x24\x31\xc4"); got != 1 {
 		t.Errorf("a name whose hash is 0: %d", got)
 	}
@@ -182,7 +182,7 @@ func TestResolveAsset(t *testing.T) {
 		{"knight.gltf", "uuid:" + strings.Replace(uuid, "f", "g", 1), refused("is not a UUID")},
 		{"knight.gltf", "uuid:" + strings.Replace(uuid, "1", "\x11", 1), refused("is not a UUID")},
 		{"knight.gltf", "uuid:", refused("is not a UUID")},
-		{"knight.gltf", uuid, uuid}, // a file may be called so
+		{"knight.gltf", uuid, uuid}, // a file may have such a name
 		{"a/b", "../../x", refused("out of the source roots")},
 	} {
 		got, err := processor.ResolveAsset(c.from, c.ref)
@@ -199,7 +199,7 @@ func TestResolveAsset(t *testing.T) {
 	}
 }
 
-// A quoted path is a glob for that path alone, and for what lies below it.
+// TestQuoteGlob checks that a quoted path is a glob that matches only that path, or what is below it.
 func TestQuoteGlob(t *testing.T) {
 	for _, c := range []string{"*", "?", "[", "]", "{", "}", "!", `\`, ",", "^", "-", "#", "[!a]", "[^x]", "{a,b}", "**", "剣", "\xff"} {
 		name := c + "b" + c

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// buildbarn starts Buildbarn's servers: storage, scheduler, and machines of a runner and a worker each.
+// buildbarn starts Buildbarn's servers: storage, scheduler, and machines with a runner and a worker each.
 func buildbarn(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("buildbarn", flag.ContinueOnError)
 	machines := flags.Int("machines", 1, "how many machines with workers")
@@ -62,10 +62,10 @@ func buildbarn(ctx context.Context, args []string) error {
 	return nil
 }
 
-// barn is the servers that run.
+// barn is the running servers.
 type barn struct {
 	programs string
-	at       map[string]string // environment: where they are
+	at       map[string]string // environment variables with their addresses
 	running  []*exec.Cmd
 }
 
@@ -102,7 +102,7 @@ func (b *barn) start(server, dir string) error {
 	return err
 }
 
-// stop ends all, workers first.
+// stop ends all servers, workers first.
 func (b *barn) stop() {
 	for len(b.running) > 0 {
 		c := b.running[len(b.running)-1]
@@ -112,7 +112,7 @@ func (b *barn) stop() {
 	}
 }
 
-// answers waits until somebody listens.
+// answers waits until a server accepts connections.
 func answers(ctx context.Context, network, address string) error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		conn, err := net.DialTimeout(network, address, time.Second)
@@ -126,7 +126,7 @@ func answers(ctx context.Context, network, address string) error {
 	}
 }
 
-// buildBuildbarn compiles the servers, unless that was done, and returns their folder.
+// buildBuildbarn compiles the servers, unless that was done before, and returns their folder.
 func buildBuildbarn(ctx context.Context, temp string) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	module := filepath.Join(filepath.Dir(here), "buildbarn")
@@ -151,8 +151,8 @@ func buildBuildbarn(ctx context.Context, temp string) (string, error) {
 	return to, nil
 }
 
-// storageOverlay makes a package of the one of bb_storage, with the type that plain Go's version of a function takes. Bazel has another
-// version of that function.
+// storageOverlay makes a changed copy of a package of bb_storage, with the type that plain Go's version of a function
+// takes. Bazel uses another version of that function.
 func storageOverlay(ctx context.Context, module, temp string) (string, error) {
 	c := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "github.com/buildbarn/bb-storage/cmd/bb_storage")
 	c.Dir, c.Stderr = module, os.Stderr

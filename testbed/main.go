@@ -1,25 +1,26 @@
-// Testbed starts servers that Kiln talks to, for tests by hand and for docs, and stops them again.
+// Testbed starts servers that Kiln uses, for tests by hand and for docs, and stops them again.
 //
 //	go run ./testbed cache [-cache_dir DIR] [-- COMMAND ARGS...]
 //
+// starts bazel-remote on free ports of this machine, waits until it answers, and prints the lines for kiln.toml. With a
+// command, it runs the command with KILN_TESTBED_CACHE set to the server's address, and then stops the server; else the
+// server ends with Ctrl-C.
+//
 //	go run ./testbed farm [-workers N] [-- COMMAND ARGS...]
 //
-// starts a small server of the Remote Execution API on this machine, with workers: the one that Kiln's tests use. It keeps everything in
-// memory. With a command, that runs with KILN_EXECUTION set to the server's address.
+// starts a small server of the Remote Execution API on this machine, with workers: the one that Kiln's tests use. It
+// keeps everything in memory. With a command, it runs the command with KILN_EXECUTION set to the server's address.
 //
 //	go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]
 //
-// does the same with the servers of Buildbarn, on Linux: storage, scheduler, and N machines' runners and workers.
+// does the same with the servers of Buildbarn, on Linux: storage, scheduler, and the runners and workers of N machines.
 //
 //	go run ./testbed measure [-textures N]
 //
-// builds projects here and with workers on this machine, and prints a table of what it took.
+// builds projects here and with workers on this machine, and prints a table of the times.
 //
-// The first starts bazel-remote on free ports of this machine, waits until it answers, and prints the lines of kiln.toml that use it.
-// With a command, that runs with KILN_TESTBED_CACHE set to the server's address, and the server ends with it; else it ends with Ctrl-C.
-//
-// The servers are tools of modules in the folders servers and buildbarn, so that nothing of them gets into Kiln's. The first run compiles
-// them, which takes some minutes.
+// The servers are tools of modules in the folders servers and buildbarn, so that their dependencies are not in Kiln's
+// module. The first run compiles them, which takes some minutes.
 package main
 
 import (
@@ -96,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// with runs a command with a variable.
+// with runs a command with an environment variable.
 func with(ctx context.Context, variable string, command []string) error {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -129,7 +130,7 @@ func farm(ctx context.Context, args []string) error {
 	return nil
 }
 
-// build compiles bazel-remote, unless that was done: Go keeps what it compiled. The module of servers is beside this file.
+// build compiles bazel-remote, unless Go has already cached it. The module of servers is beside this file.
 func build(ctx context.Context) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	to, err := programsDir()
@@ -143,7 +144,7 @@ func build(ctx context.Context) (string, error) {
 	return program, goBuild(ctx, filepath.Join(filepath.Dir(here), "servers"), "-o", program, "github.com/buchgr/bazel-remote/v2")
 }
 
-// programsDir is where compiled servers are.
+// programsDir returns the folder of compiled servers.
 func programsDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "kiln-testbed"), err
@@ -157,7 +158,7 @@ func goBuild(ctx context.Context, module string, args ...string) error {
 	return c.Run()
 }
 
-// start starts the server, and gives its address once it answers. wait ends it.
+// start starts the server, and returns its address when it answers. wait ends it.
 func start(ctx context.Context, program, dir string) (address string, wait func(), err error) {
 	grpc, err := freePort()
 	if err != nil {
@@ -178,7 +179,7 @@ func start(ctx context.Context, program, dir string) (address string, wait func(
 		c.Wait()
 	}()
 	wait = func() {
-		c.Process.Kill() // what it holds may be cut off: no cache minds
+		c.Process.Kill() // its content may be truncated, which a cache tolerates
 		<-ended
 	}
 	for deadline := time.Now().Add(time.Minute); ; {

@@ -21,8 +21,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
 )
 
-// measure builds all of some projects again, here and with 1, 2 and 4 workers on this machine, compares what comes out, and prints what it
-// took. Each build has a server of its own, that knows nothing yet.
+// measure builds some projects completely, here and with 1, 2 and 4 workers on this machine, compares the outputs, and
+// prints the times. Each build has a new, empty server.
 func measure(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
 	textures := flags.Int("textures", 500, "how many textures the first project has")
@@ -44,7 +44,7 @@ func measure(ctx context.Context, args []string) error {
 	if err := makeTextures(many, *textures); err != nil {
 		return err
 	}
-	knights, own := filepath.Join(dir, "knights"), filepath.Join(root, "examples", "_own-processors") // which has Go packages of this module
+	knights, own := filepath.Join(dir, "knights"), filepath.Join(root, "examples", "_own-processors") // it has Go packages of this module
 	defer os.RemoveAll(own)
 	err = errors.Join(os.RemoveAll(own), copyExample(root, "knights", knights), copyExample(root, "own-processors", own))
 	if err != nil {
@@ -60,7 +60,7 @@ func measure(ctx context.Context, args []string) error {
 	return nil
 }
 
-// copyExample copies an example, and has it send all that can be sent.
+// copyExample copies an example, and configures it to send every job that can be sent.
 func copyExample(root, name, to string) error {
 	if err := os.CopyFS(to, os.DirFS(filepath.Join(root, "examples", name))); err != nil {
 		return err
@@ -75,7 +75,7 @@ func copyExample(root, name, to string) error {
 
 type measurement struct{ kiln, dir string }
 
-// built is what a build took.
+// built is the cost of a build.
 type built struct {
 	jobs, remote int
 	wall         time.Duration
@@ -83,9 +83,9 @@ type built struct {
 	workers      time.Duration
 }
 
-// project builds a project, and checks that it comes out the same each time.
+// project builds a project, and checks that the outputs are the same each time.
 func (m *measurement) project(ctx context.Context, dir string) error {
-	if _, err := m.build(ctx, dir, 0); err != nil { // so that it is known what jobs read, and the project's own kiln is compiled
+	if _, err := m.build(ctx, dir, 0); err != nil { // records what jobs read, and compiles the project's own kiln
 		return err
 	}
 	var want string
@@ -120,7 +120,7 @@ func (m *measurement) project(ctx context.Context, dir string) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// build builds all of a project. With workers, all that can be sent is.
+// build builds a whole project. With workers, every job that can be sent is sent.
 func (m *measurement) build(ctx context.Context, dir string, workers int) (b built, err error) {
 	if err := os.RemoveAll(filepath.Join(dir, "build")); err != nil {
 		return b, err
@@ -152,7 +152,7 @@ func (m *measurement) build(ctx context.Context, dir string, workers int) (b bui
 	return b, err
 }
 
-// outputs is all that is in a folder, as text.
+// outputs returns the files of a folder with their contents, as text.
 func outputs(dir string) (string, error) {
 	var all strings.Builder
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
@@ -166,7 +166,7 @@ func outputs(dir string) (string, error) {
 	return all.String(), err
 }
 
-// makeTextures makes a project of pictures that differ.
+// makeTextures makes a project of different pictures.
 func makeTextures(dir string, n int) error {
 	if err := os.MkdirAll(filepath.Join(dir, "assets"), 0o777); err != nil {
 		return err

@@ -1,11 +1,12 @@
-// Command atlases measures how well and how fast Kiln lays out atlases, beside other packers, and prints a table:
+// Command atlases measures how well and how fast Kiln lays out atlases, compared with other packers, and prints a
+// table:
 //
 //	npm install --prefix DIR maxrects-packer free-tex-packer-core
 //	go run ./bench/atlases -peers DIR [-corpus DIR]
 //
-// The peers are maxrects-packer, the most used one of npm, and the MaxRects of free-tex-packer-core: the same port of Jylänki's code
-// that libGDX's packer has, called as libGDX calls it (peers.mjs). Without -peers there is Kiln alone. All get the same sizes and
-// settings, and what each says it packed is checked for overlaps.
+// The peers are maxrects-packer, the most used one of npm, and the MaxRects of free-tex-packer-core, which is the port
+// of Jylänki's code that libGDX's packer also uses, called as libGDX calls it (peers.mjs). Without -peers only Kiln is
+// measured. All get the same sizes and settings, and each result is checked for overlaps.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"image"
-	_ "image/png" // to know the sizes of the corpus
+	_ "image/png" // for reading the sizes of the corpus
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ import (
 //go:embed peers.mjs
 var peers string
 
-// task is one layout to make. The peers read it as JSON.
+// task is a layout to make. The peers read it as JSON.
 type task struct {
 	Name    string         `json:"name"`
 	Sizes   []packing.Size `json:"sizes"`
@@ -40,7 +41,7 @@ type task struct {
 	Rotate  bool           `json:"rotate"`
 }
 
-// answer is what a packer made of a task.
+// answer is a packer's result for a task.
 type answer struct {
 	Packer  string         `json:"packer"`
 	Seconds float64        `json:"seconds"`
@@ -102,7 +103,7 @@ func (t task) settings() string {
 	return strings.Join(s, ", ")
 }
 
-// tasks are sizes as games have them, made from a seed, and those of real games.
+// tasks returns sizes that are typical for games, made from a seed, and those of real games.
 func tasks(corpus string) []task {
 	var all []task
 	add := func(name string, sizes []packing.Size, max int) {
@@ -142,7 +143,7 @@ func tasks(corpus string) []task {
 	return all
 }
 
-// sizesIn finds the sizes of the images in a folder, those larger than a page left out.
+// sizesIn returns the sizes of the images in a folder, without those larger than a page.
 func sizesIn(folder string, most int) (sizes []packing.Size) {
 	files, _ := filepath.Glob(filepath.Join(folder, "*.png"))
 	for _, file := range files {
@@ -189,7 +190,7 @@ func ask(dir string, t task) ([]answer, error) {
 	return answers, json.Unmarshal(out, &answers)
 }
 
-// check refuses what overlaps or lies outside.
+// check returns an error if rectangles overlap or lie outside of a page.
 func (t task) check(a answer) error {
 	if len(a.Places) != len(t.Sizes) {
 		return fmt.Errorf("%d places for %d images", len(a.Places), len(t.Sizes))

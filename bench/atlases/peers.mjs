@@ -1,4 +1,4 @@
-// Lays out the task on standard input with each peer, and prints what came of it. See main.go.
+// Lays out the task from standard input with each peer, and prints the results. See main.go.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 const task = JSON.parse(readFileSync(0, "utf8"));
@@ -12,7 +12,7 @@ function timed(packer, pack) {
   if (made) answers.push({ packer, seconds: Number(process.hrtime.bigint() - start) / 1e9, ...made });
 }
 
-// The better of its two rules, with all that it offers switched on. 5,000 on a page of any size take it minutes.
+// The better result of its two rules, with all options on. It takes minutes for 5,000 on a page of any size.
 timed("maxrects-packer", () => {
   if (!task.pot && task.sizes.length > 2000) return null;
   let best = null;
@@ -29,9 +29,9 @@ timed("maxrects-packer", () => {
   return best;
 });
 
-// As libGDX's TexturePacker searches: all five rules, each step placing the rectangle that suits best of all that are left, on pages
-// that grow; the smallest that holds all, or else the fullest page of the largest size, and so on with the rest. That is n² work
-// and more, so it is left out for many images.
+// The search of libGDX's TexturePacker: all five rules, where each step places the best of all remaining rectangles, on
+// growing pages. It takes the smallest page that holds all, or the fullest page of the largest size, and continues with
+// the rest. The work is at least n², so it is left out for many images.
 timed("MaxRects as libGDX has it", () => {
   if (task.sizes.length > (task.pot ? 500 : 200)) return null;
   const pad = task.padding;

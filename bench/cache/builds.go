@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// smallSize is how large a small asset is, in bytes.
+// smallSize is the size of a small asset in bytes.
 const smallSize = 1 << 10
 
 // fillSmall writes small assets, in folders of a hundred.
@@ -26,8 +26,8 @@ func (b *bench) fillSmall(assets string) error {
 	return nil
 }
 
-// cold has a checkout store its results in each place, and fetch them once it has forgotten everything. loop, which may be nil, is run in
-// turns with that.
+// cold measures, for each place, a checkout that stores its results there and then fetches them after its state was
+// removed. loop, which may be nil, is run in turns with that.
 func (b *bench) cold(name, toml string, fill func(string) error, loop func(place) (took, error)) (map[string]took, error) {
 	runs, dirs := map[string][]took{}, map[string]string{}
 	places := append([]place{noCache}, b.places...)
@@ -90,7 +90,7 @@ func (b *bench) hits() error {
 	return nil
 }
 
-// idle measures builds in which nothing changed, with a cache and without, in turns.
+// idle measures builds in which nothing changed, with and without a cache, in turns.
 func (b *bench) idle() error {
 	at := b.places[1]
 	dir, err := b.project("idle", at, "", b.fillSmall)

@@ -1,12 +1,14 @@
-// Command cache measures what a shared cache costs and saves, and prints the tables of docs/internals/performance.md:
+// Command cache measures the costs and savings of a shared cache, and prints the tables of
+// docs/internals/performance.md:
 //
 //	go build -o /tmp/kiln ./cmd/kiln && go run ./bench/cache -kiln /tmp/kiln [-only hits|products|idle]
-//	go run ./testbed cache -- go run ./bench/cache -kiln /tmp/kiln      # with a bazel-remote, too
+//	go run ./testbed cache -- go run ./bench/cache -kiln /tmp/kiln      # also with a bazel-remote
 //
-// It makes projects in folders of its own, has one checkout build and store its results, and others fetch them: from a folder, from the
-// server of Kiln's tests, which is in this process and holds everything in memory, and from the server that KILN_TESTBED_CACHE names.
-// All of it is on one machine, so a server takes processor time from the kiln that asks it. Wall time and processor time are of kiln alone,
-// each the median of all runs; those are in turns, so that what else the machine does meets all of them.
+// It makes projects in temporary folders. One checkout builds and stores its results, and others fetch them: from a
+// folder, from the server of Kiln's tests, which runs in this process and keeps everything in memory, and from the
+// server in KILN_TESTBED_CACHE. Everything is on one machine, so a server takes processor time from kiln. Wall time and
+// processor time are those of kiln alone, each the median of all runs. Runs are in turns, so that other load on the
+// machine affects all of them.
 package main
 
 import (
@@ -66,7 +68,7 @@ type bench struct {
 // place is where results are shared.
 type place struct{ name, folder, remote string }
 
-// noCache is where nothing is shared.
+// noCache is a place that shares nothing.
 var noCache = place{name: "no cache"}
 
 func (b *bench) run(dir, only string) (err error) {
@@ -111,7 +113,7 @@ func (b *bench) run(dir, only string) (err error) {
 	return nil
 }
 
-// load is the load of the machine, where it tells.
+// load returns the load of the machine, if the system reports it.
 func load() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -120,10 +122,10 @@ func load() string {
 	return strings.Join(strings.Fields(string(data))[:3], " ")
 }
 
-// took is what one build took.
+// took is the time of one build.
 type took struct{ wall, cpu time.Duration }
 
-// build runs kiln in a project. fromCache is how many assets came from the cache.
+// build runs kiln in a project.
 func (b *bench) build(dir string, at place, args ...string) (t took, err error) {
 	cmd := exec.Command(b.kiln, append([]string{"build"}, args...)...)
 	cmd.Dir = dir
@@ -143,7 +145,7 @@ func (b *bench) build(dir string, at place, args ...string) (t took, err error) 
 	return t, nil
 }
 
-// project makes a checkout: kiln.toml with a cache, and what fill writes into its folder.
+// project makes a checkout: a kiln.toml with a cache, and the files that fill writes into its folder.
 func (b *bench) project(name string, at place, toml string, fill func(assets string) error) (string, error) {
 	dir := filepath.Join(b.dir, name)
 	if err := os.RemoveAll(dir); err != nil {
@@ -162,12 +164,12 @@ func (b *bench) project(name string, at place, toml string, fill func(assets str
 	return dir, fill(filepath.Join(dir, "assets"))
 }
 
-// forget makes a checkout one that was never built.
+// forget removes the state and outputs of a checkout.
 func forget(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, ".kiln")), os.RemoveAll(filepath.Join(dir, "build")))
 }
 
-// median of what several runs took, each number by itself.
+// median returns the median of several runs, for each number separately.
 func median(all []took) took {
 	of := func(get func(took) time.Duration) time.Duration {
 		list := make([]time.Duration, len(all))

@@ -19,19 +19,19 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// makeFlag makes this program one that Kiln runs, which makes a large product.
+// makeFlag makes this program the processor that Kiln runs, which makes a large product.
 const makeFlag = "-make"
 
-// loopFlag makes it the plain loop.
+// loopFlag makes this program the plain loop.
 const loopFlag = "-loop"
 
-// loops is what the runs of the plain loop are called, after the place.
+// loops is appended to the name of the place for runs of the plain loop.
 const loops = ", loop"
 
-// largeSize is how large a product is, in bytes.
+// largeSize is the size of a large product in bytes.
 const largeSize = 16 << 20
 
-// noise are bytes that nothing else has, and that do not get smaller when they are packed.
+// noise returns random bytes that are unique and cannot be compressed.
 func noise(seed uint64, n int) []byte {
 	var key [32]byte
 	copy(key[:], strconv.FormatUint(seed, 10))
@@ -40,7 +40,7 @@ func noise(seed uint64, n int) []byte {
 	return b
 }
 
-// makeProduct makes the product of a source file that holds a number.
+// makeProduct makes the product of a source file that contains a number.
 func makeProduct(in, out string) error {
 	data, err := os.ReadFile(in)
 	if err != nil {
@@ -53,8 +53,9 @@ func makeProduct(in, out string) error {
 	return os.WriteFile(out, noise(seed, largeSize), 0o666)
 }
 
-// products measures a first build of few assets with large products, beside what a plain loop over the streams of the same server takes
-// that writes each product to a file. The protocol has no client of its own to compare with: that loop does the least that any has to.
+// products measures a first build of few assets with large products. It is compared with a plain loop that reads the
+// same streams from the server and writes each product to a file. The protocol has no other client to compare with;
+// every client does at least what this loop does.
 func (b *bench) products() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +91,7 @@ func (b *bench) products() error {
 	return nil
 }
 
-// loop runs readAll in a process of its own.
+// loop runs readAll in another process.
 func (b *bench) loop(self string, at place, n int) (t took, err error) {
 	dir, err := os.MkdirTemp(b.dir, "loop-")
 	if err != nil {

@@ -1,11 +1,11 @@
-// Farm computes what a cache and a farm do for a large studio, by a model, and prints a table:
+// Farm computes the effect of a cache and a farm for a large studio, by a model, and prints a table:
 //
 //	go run ./bench/farm
 //
-// It is a model, and no measurement of Kiln. What it assumes stands in studio. Commits come over a day, most of them in the afternoon. Each
-// changes some assets, whose jobs a desk ran several times while they were edited. Runners build each commit, in the order that they came,
-// and store the results. Desks sync at times of their own, and all of them in the morning; what a desk needs and nobody has stored yet, it
-// has to build.
+// It is a model, not a measurement of Kiln. The assumptions are the fields of studio. Commits are spread over a day,
+// most of them in the afternoon. Each changes some assets, whose jobs a desk ran several times while they were edited.
+// Runners build the commits in order and store the results. Desks sync at different times, and all of them in the
+// morning. A desk has to build the results that it needs and that are not stored yet.
 package main
 
 import (
@@ -19,21 +19,21 @@ import (
 	"text/tabwriter"
 )
 
-// studio is what is assumed.
+// studio has the assumptions.
 type studio struct {
-	desks, runners, slots int     // slots: jobs at once on a runner
+	desks, runners, slots int     // slots is the number of jobs at once on a runner
 	products              float64 // bytes of all products
-	commits               int     // a day
+	commits               int     // commits per day
 	night                 float64 // share of commits between evening and morning, by other studios and machines
-	assets                float64 // that a commit changes, on average
-	fanout                float64 // jobs that an asset's change runs
+	assets                float64 // changed by a commit, on average
+	fanout                float64 // jobs that run for a changed asset
 	edits                 int     // builds of the same asset before it is committed
 	product               float64 // bytes of a product, on average
-	seconds               float64 // of a job, on average
-	syncs                 int     // a desk's, a day
-	needs                 float64 // share of the changed products that a desk fetches: its levels
-	link                  float64 // bytes a second of the server
-	desk                  float64 // bytes a second of a desk
+	seconds               float64 // duration of a job, on average
+	syncs                 int     // syncs of a desk per day
+	needs                 float64 // share of the changed products that a desk fetches: those of its levels
+	link                  float64 // bytes per second of the server
+	desk                  float64 // bytes per second of a desk
 	keep                  int     // days that results are kept
 }
 
@@ -48,48 +48,48 @@ const (
 	evening = 19 * 3600.0
 )
 
-// outcome is what a day comes to.
+// outcome is the result for a day.
 type outcome struct {
 	jobs        int     // of commits
-	interactive float64 // jobs that desks want run while they edit
+	interactive float64 // jobs that desks run while they edit
 	busy        float64 // share of the runners' time in the working day
-	wait        float64 // seconds from a commit to its results, the slowest of 20
-	hits        float64 // share of what syncs need that is there
-	fetched     float64 // bytes
-	stored      float64 // bytes a day
-	held        float64 // bytes
-	sync        float64 // seconds of the morning's sync of a desk
+	wait        float64 // seconds from a commit to its results, for the slowest of 20
+	hits        float64 // share of the needs of syncs that is stored
+	fetched     float64 // in bytes
+	stored      float64 // bytes per day
+	held        float64 // in bytes
+	sync        float64 // seconds for a desk's sync in the morning
 	peak        float64 // share of the server's link in the busiest ten minutes
-	desk        float64 // seconds that a rule takes which changes many jobs, at a desk with four cores, and with the farm
+	desk        float64 // seconds for a rule that changes many jobs: at a desk with four cores, and with the farm
 	farm        float64
 }
 
-// A rule that is edited changes many jobs at once.
+// An edited rule changes many jobs at once.
 const (
 	manyJobs  = 2000.0
 	deskCores = 4.0
 )
 
-// moment is when a commit comes.
+// moment returns the time of a commit.
 func (s *studio) moment(rng *rand.Rand) float64 {
 	if rng.Float64() < s.night {
 		t := evening + rng.Float64()*(day-evening+morning)
 		return math.Mod(t, day)
 	}
-	for { // most before the evening
+	for { // most are in the afternoon
 		if t := 14.5*3600 + rng.NormFloat64()*2.5*3600; t >= morning && t < evening {
 			return t
 		}
 	}
 }
 
-// spread is around a mean as sizes and times of jobs are: many are small, few are large.
+// spread returns a random size or time around a mean, distributed like those of jobs: many small, few large.
 func spread(rng *rand.Rand, mean float64) float64 {
 	const sigma = 1.2
 	return mean * math.Exp(rng.NormFloat64()*sigma-sigma*sigma/2)
 }
 
-// free is when slots are.
+// free has the times when slots become free.
 type free []float64
 
 func (f free) Len() int           { return len(f) }
@@ -98,9 +98,9 @@ func (f free) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
 func (f *free) Push(x any)        { *f = append(*f, x.(float64)) }
 func (f *free) Pop() any          { x := (*f)[len(*f)-1]; *f = (*f)[:len(*f)-1]; return x }
 
-// commit is one.
+// commit is a commit.
 type commit struct {
-	at, done float64 // done: its results are stored
+	at, done float64 // done is the time when its results are stored
 	jobs     int
 	bytes    float64
 }
@@ -144,7 +144,7 @@ func (s *studio) run(seed uint64) (o outcome) {
 	return o
 }
 
-// syncAll has all desks sync: each once in the morning, within half an hour, and at other times.
+// syncAll simulates the syncs of all desks: each once in the morning, within half an hour, and at other times.
 func (s *studio) syncAll(rng *rand.Rand, commits []commit, o *outcome) {
 	buckets := make([]float64, int(day/600)+1)
 	need, there := 0.0, 0.0
@@ -161,7 +161,7 @@ func (s *studio) syncAll(rng *rand.Rand, commits []commit, o *outcome) {
 				c := &commits[i]
 				when := c.at
 				if when >= evening {
-					when -= day // of the evening before
+					when -= day // the evening before
 				}
 				if when < last || when >= at {
 					continue
@@ -181,7 +181,7 @@ func (s *studio) syncAll(rng *rand.Rand, commits []commit, o *outcome) {
 	}
 	o.hits = there / need
 	o.peak = slices.Max(buckets) / (600 * s.link)
-	together := float64(s.desks) / 3 // in the busiest ten minutes
+	together := float64(s.desks) / 3 // desks that sync in the busiest ten minutes
 	o.sync = max(overnight/s.desk, overnight*together/s.link)
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The model is the same each time, and answers what has to be so.
+// TestModel checks that the model gives the same result each time, and that obvious relations hold.
 func TestModel(t *testing.T) {
 	small := base
 	small.desks, small.commits = 20, 200

@@ -1,12 +1,12 @@
-// Command latency measures how long it takes from a saved file to a running game, and prints a table:
+// Command latency measures the time from a saved file to a running game, and prints a table:
 //
 //	go build -o /tmp/kiln ./cmd/kiln && go run ./bench/latency -kiln /tmp/kiln [-n 20] [-sprites 2000] [-size 1024]
 //
-// It makes a project in a folder of its own, starts `kiln serve` on it as a user would, with the quiet time it has by itself, connects as a
-// game, and edits files: written beside and renamed, as most programs save, and in place. The clock runs from the close(2) of the
-// file, or the rename, until the game's Poll has swapped what came of it; the game polls as soon as something has arrived,
-// so that no frame is waited for. With -n edits each, it tells the median, the slowest of 10 and the slowest of all, and the processor
-// time that Kiln took until then, which is what a busy machine does not change.
+// It makes a project in a temporary folder, starts `kiln serve` on it with the default quiet time, connects as a game,
+// and edits files: by writing a new file and renaming it, as most programs save, and in place. The time is measured
+// from the close(2) of the file, or the rename, until the game's Poll has applied the change. The game polls as soon as
+// something has arrived, so that no frame time is included. With -n edits each, it prints the median, the slowest of 10
+// and the slowest of all, and the processor time that Kiln used, which does not depend on the load of the machine.
 package main
 
 import (
@@ -62,9 +62,9 @@ type bench struct {
 // scene is one kind of edit.
 type scene struct {
 	name     string
-	bar      time.Duration       // that is asked for; 0: none
-	resource string              // of the game, which is swapped
-	edit     func(int) time.Time // makes the n-th edit, and tells when it was whole on the disk
+	bar      time.Duration       // the required time; 0 for none
+	resource string              // the game's resource that is replaced
+	edit     func(int) time.Time // makes the n-th edit, and returns the time when it was complete on disk
 }
 
 const projectFile = `
@@ -151,7 +151,7 @@ func data(n int) []byte {
 	return fmt.Appendf(nil, `{"wave": %d, "enemies": [{"kind": "orc", "count": 12}, {"kind": "troll", "count": 1}], "delay": 2.5}`, n)
 }
 
-// picture is a picture with some of everything: a gradient, edges, noise.
+// picture is a picture with different content: a gradient, edges, noise.
 func (b *bench) picture(w, h int) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	cx, cy, r := b.random.IntN(w), b.random.IntN(h), 1+b.random.IntN(w)
@@ -166,7 +166,7 @@ func (b *bench) picture(w, h int) []byte {
 	}
 	var out strings.Builder
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, img); err != nil {
-		panic(err) // a picture in memory, written to memory
+		panic(err) // encoding to memory cannot fail
 	}
 	return []byte(out.String())
 }
@@ -255,7 +255,7 @@ func (b *bench) scenes() []scene {
 	}
 }
 
-// like is another picture of the size of one.
+// like returns another picture of the same size.
 func (b *bench) like(name string) []byte {
 	f, err := os.Open(name)
 	if err != nil {
@@ -269,7 +269,7 @@ func (b *bench) like(name string) []byte {
 	return b.picture(c.Width, c.Height)
 }
 
-// noted is the picture with a pixel that no edit had before, so that nothing comes from the cache.
+// noted returns the picture with a pixel that no earlier edit had, so that nothing comes from the cache.
 func noted(data []byte, n int) []byte {
 	img, err := png.Decode(strings.NewReader(string(data)))
 	if err != nil {
@@ -283,14 +283,14 @@ func noted(data []byte, n int) []byte {
 	return []byte(out.String())
 }
 
-// replace writes beside and renames, as most programs save.
+// replace writes a new file and renames it, as most programs save.
 func replace(path string, data []byte) time.Time {
 	overwrite(path+".tmp~", data)
 	os.Rename(path+".tmp~", path)
 	return time.Now()
 }
 
-// overwrite writes in place. The clock starts after close(2).
+// overwrite writes in place. The time starts after close(2).
 func overwrite(path string, data []byte) time.Time {
 	os.WriteFile(path, data, 0o666)
 	return time.Now()
@@ -334,7 +334,8 @@ func (b *bench) measure(s scene) error {
 	return nil
 }
 
-// settle waits until nothing comes and Kiln is at rest: the final texture follows its draft, and its job would have to be stopped first.
+// settle waits until no changes arrive and Kiln is idle. The final texture follows its draft, and its job would have to
+// be stopped first.
 func (b *bench) settle() {
 	const quiet = 200 * time.Millisecond
 	for rest, used := 0, processorTime(b.pid); rest < 3; {
@@ -352,7 +353,7 @@ func (b *bench) settle() {
 	}
 }
 
-// processorTime is what a process has used so far, on Linux: user and system time, which proc(5) has in hundredths of a second.
+// processorTime returns the user and system time of a process on Linux, in the hundredths of a second of proc(5).
 func processorTime(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -368,7 +369,7 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// removeAll removes read-only files, too.
+// removeAll also removes read-only files.
 func removeAll(dir string) error {
 	filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err == nil && e.IsDir() {

@@ -1,8 +1,9 @@
-// Parcels measures parcels beside what else a game could load from: zip archives, plain files, and maps in memory. All of it in one run, in
-// turns, on files that are in memory already; what it prints are the tables of docs/internals/performance.md.
+// Parcels compares parcels with other storage that a game could load from: zip archives, plain files, and maps in
+// memory. Everything is measured in one run, in turns, on files that are in the page cache. It prints the tables of
+// docs/internals/performance.md.
 //
-//	go run ./bench/parcels            # 1 GB of content, 3 GB on the disk; two minutes
-//	go run ./bench/parcels -quick     # does all of it work?
+//	go run ./bench/parcels            # 1 GB of content, 3 GB on disk; two minutes
+//	go run ./bench/parcels -quick     # only checks that it works
 package main
 
 import (
@@ -57,7 +58,7 @@ func main() {
 	fmt.Printf("\nload at the end %s\n", load())
 }
 
-// load is the load of the machine, where it tells.
+// load returns the load of the machine, if the system reports it.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -75,12 +76,12 @@ type bench struct {
 // contender is one way to do something.
 type contender struct {
 	name string
-	do   func() error // is measured
-	undo func()       // is not; may be nil
+	do   func() error // measured
+	undo func()       // not measured; may be nil
 }
 
-// times is how long each took, in turns, beginning with another one each time: the least, for whatever else runs on the machine only makes
-// it more.
+// times returns the least time of each contender. They run in turns, each round beginning with another one. The least
+// time counts, because other load on the machine only adds time.
 func (b *bench) times(cs []contender) ([]time.Duration, error) {
 	least := make([]time.Duration, len(cs))
 	for run := range b.runs {
@@ -139,7 +140,7 @@ func (b *bench) pack() error {
 			continue
 		}
 		args := peer[1:]
-		if peer[1] == "zip" { // it adds its own ending to a name without one
+		if peer[1] == "zip" { // zip appends its extension to a name without one
 			args = []string{"sh", "-c", "zip -0 -q -r out.zip sources && mv out.zip out"}
 		}
 		cs = append(cs, contender{peer[0], program(false, args...), remove}, contender{peer[0] + ", on the disk", program(true, args...), remove})
@@ -156,7 +157,7 @@ func (b *bench) pack() error {
 	return nil
 }
 
-// makeFiles writes files of noise, a hundred in a folder, and waits until they are on the disk.
+// makeFiles writes files of noise, a hundred in a folder, and waits until they are on disk.
 func makeFiles(dir string, n int) ([]parcel.Resource, error) {
 	noise := make([]byte, packedSize+n)
 	for i := 0; i < len(noise); i += sha256.Size {
@@ -179,7 +180,7 @@ func makeFiles(dir string, n int) ([]parcel.Resource, error) {
 			Open: func() (io.ReadCloser, error) { return os.Open(path) },
 		}
 	}
-	exec.Command("sync", "-f", dir).Run() // where there is none, the first run is slower
+	exec.Command("sync", "-f", dir).Run() // if sync is missing, the first run is slower
 	return rs, nil
 }
 
@@ -189,7 +190,7 @@ func uuidOf(i int) (u [16]byte) {
 	return u
 }
 
-// change changes one content of 10 KB in a parcel with the packed files twice.
+// change changes one content of 10 KB, twice, in a parcel with the packed files.
 func (b *bench) change() error {
 	sources := filepath.Join(b.dir, "sources")
 	rs, err := makeFiles(sources, b.packed)
@@ -221,8 +222,8 @@ func (b *bench) change() error {
 	return nil
 }
 
-// order has a game load a tenth of a parcel, areas of twenty resources that its levels are made of, and counts the runs of neighbouring
-// bytes that this reads.
+// order loads a tenth of a parcel like a game, in areas of twenty resources of which levels are made, and counts the
+// contiguous ranges that are read.
 func (b *bench) order() error {
 	const area = 20
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -235,7 +236,7 @@ func (b *bench) order() error {
 		}
 	}
 	var load []uint32
-	for _, i := range rnd.Perm(b.packed / area)[:max(1, b.packed/area/10)] { // what an area is made of has names of many folders
+	for _, i := range rnd.Perm(b.packed / area)[:max(1, b.packed/area/10)] { // the resources of an area have names in many folders
 		for k := range area {
 			load = append(load, uint32((i+k*b.packed/area)%b.packed))
 		}
@@ -262,7 +263,7 @@ func (b *bench) order() error {
 	return nil
 }
 
-// runs counts how often a load has to read elsewhere than where it stopped; what alignment leaves free is no elsewhere.
+// runs counts how often a load continues at another place than where it stopped. Alignment gaps do not count.
 func runs(path string, load []uint32) (n int, err error) {
 	p, err := kilnrt.Open(path)
 	if err != nil {
@@ -283,7 +284,7 @@ func runs(path string, load []uint32) (n int, err error) {
 	return n, nil
 }
 
-// index opens what has many small resources, and looks them up in an order that no cache foresees.
+// index opens storage with many small resources, and looks them up in random order.
 func (b *bench) index() error {
 	x, err := b.makeIndexed()
 	if err != nil {
@@ -338,7 +339,7 @@ func opened(f io.Closer, err error) error {
 	return f.Close()
 }
 
-// indexed is the same small contents in a parcel, a zip and a folder, and a random order of them.
+// indexed is the same small contents in a parcel, a zip and a folder, with a random order.
 type indexed struct {
 	path, files string
 	parcel      *kilnrt.Parcel
@@ -429,7 +430,7 @@ func (x *indexed) close() {
 	x.zip.Close()
 }
 
-// each does something with each resource once, in the random order.
+// each calls do once for each resource, in the random order.
 func (x *indexed) each(do func(i int) error) func() error {
 	return func() error {
 		for i := range x.ids {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpu is the processor time that this process has used, on all cores.
+// cpu returns the processor time of this process, on all cores.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

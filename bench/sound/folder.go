@@ -16,8 +16,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// folder compares all sounds below a folder: their loudness with ffmpeg's, and their size as FLAC with that of flac -5, which has to find
-// ours whole.
+// folder compares all sounds in a folder: their loudness with ffmpeg's, and their size as FLAC with that of flac -5,
+// which must accept Kiln's file as valid.
 func (b *bench) folder(dir string) error {
 	var all loudnesses
 	var ours, theirs, files, whole int64
@@ -65,7 +65,7 @@ func (b *bench) folder(dir string) error {
 	return nil
 }
 
-// sixteen is a sound as a WAV file of 16 bits.
+// sixteen returns a sound as a WAV file of 16 bits.
 func sixteen(f *soundfile.File) ([]byte, error) {
 	src, err := f.Source()
 	if err != nil {
@@ -76,14 +76,15 @@ func sixteen(f *soundfile.File) ([]byte, error) {
 	return to.b, err
 }
 
-// sizes are the bytes of FLAC, ours and flac's, and whether flac finds ours whole.
+// sizes returns the bytes of FLAC from Kiln and from flac, and whether flac accepts Kiln's file as valid.
 func (b *bench) sizes() (ours, theirs int64, whole bool, took, peerTook time.Duration, err error) {
 	data, took, err := b.encoded(func(o *soundfile.Output, to *seeker, src sound.Source) error { return o.FLAC(to, src) })
 	if err != nil {
 		return
 	}
 	out, mine := filepath.Join(b.dir, "peer.flac"), filepath.Join(b.dir, "mine.flac")
-	// Kiln writes a tag of the peak and a table to seek by; flac makes room for as much by default. Neither is sound: they are left in.
+	// Kiln writes a tag with the peak and a seek table; flac reserves about as much space by default. Neither is sound,
+	// but both are counted.
 	if peerTook, _ = peer("flac", "-s", "-f", "-5", b.in, "-o", out); peerTook == 0 {
 		return
 	}
@@ -120,11 +121,11 @@ func (l *loudnesses) add(f *soundfile.File, file string) error {
 	}
 	took := cpu() - from
 	if m.Basis != sound.Integrated || m.LUFS < -69 {
-		l.short++ // there is nothing to compare: ffmpeg shows -70
+		l.short++ // no comparison possible: ffmpeg shows -70
 		return nil
 	}
 	filter := "ebur128=peak=true:metadata=1,ametadata=print:file=-"
-	if f.Format.Rate < 44100 { // the filters of the standard are for 48 kHz, and ffmpeg's of low rates are up to 0.3 dB louder
+	if f.Format.Rate < 44100 { // the standard's filters are for 48 kHz; ffmpeg's for low rates are up to 0.3 dB louder
 		filter = "aresample=48000:filter_size=64," + filter
 	}
 	cmd := exec.Command("ffmpeg", "-hide_banner", "-nostdin", "-i", file, "-map", "0:a:0", "-af", filter, "-f", "null", "-")
@@ -163,8 +164,8 @@ func (l *loudnesses) print() {
 	row(what, "ffmpeg", l.theirs, "with decoding")
 }
 
-// imports compares the import of many sounds with that of Godot's server: WAV to Kiln's defaults, which measure and encode QOA, and to PCM,
-// which is what Godot 3 does.
+// imports compares the import of many sounds with that of Godot's server: WAV to Kiln's defaults, which measure and
+// encode QOA, and to PCM, which is what Godot 3 does.
 func (b *bench) imports(count int) error {
 	what := fmt.Sprintf("%d sounds imported", count)
 	kiln := filepath.Join(b.dir, "kiln")
@@ -201,7 +202,7 @@ func (b *bench) imports(count int) error {
 			continue
 		}
 		done := 0
-		if p.file == "project.godot" { // its server does not end by itself when all is imported
+		if p.file == "project.godot" { // its server does not end when everything is imported
 			for done < count && time.Since(from) < 5*time.Minute {
 				time.Sleep(20 * time.Millisecond)
 				all, _ := filepath.Glob(filepath.Join(dir, ".import", "*.md5"))
@@ -219,7 +220,7 @@ func (b *bench) imports(count int) error {
 	return nil
 }
 
-// pieces are short files, cut out of the sound, each another one.
+// pieces returns short files that are different parts of the sound.
 func (b *bench) pieces(count int) (all [][]byte, seconds float64) {
 	const head, frame = 44, 4
 	samples := b.pcm[head:]

@@ -1,11 +1,11 @@
-// Command sound compares Kiln's work on sound with the peers that are installed, and prints a table: seconds of processor time, and
-// what came of it. Peers that are not there are left out, with a word.
+// Command sound compares Kiln's processing of sound with the installed peers, and prints a table with seconds of
+// processor time and the results. Peers that are not installed are listed and left out.
 //
 //	go run ./bench/sound                      a synthetic piece of 60 s
 //	go run ./bench/sound -f music.wav         a file
 //	go run ./bench/sound -npm FOLDER          with npm's qoa-format, installed in this folder
-//	go run ./bench/sound -folder FOLDER       also loudness and FLAC of all sounds below a folder
-//	go run ./bench/sound -import 200          also the import of so many short sounds, beside Godot 3
+//	go run ./bench/sound -folder FOLDER       also loudness and FLAC of all sounds in a folder
+//	go run ./bench/sound -import 200          also the import of this many short sounds, compared with Godot 3
 package main
 
 import (
@@ -81,7 +81,7 @@ func run(file, npm, folder string, imports int) error {
 	return nil
 }
 
-// input is a file, or noise, tones and hits that come and go, the same each time.
+// input returns a file, or a mix of noise, tones and hits that is the same each time.
 func input(file string) ([]byte, error) {
 	if file != "" {
 		return os.ReadFile(file)
@@ -119,7 +119,7 @@ func (b *bench) open() (*soundfile.File, error) {
 	return soundfile.Open(bytes.NewReader(b.pcm), int64(len(b.pcm)))
 }
 
-// ours runs a piece of work a few times, and gives the least time.
+// ours runs a piece of work several times, and returns the least time.
 func ours(work func() error) (least time.Duration, err error) {
 	for i := range 3 {
 		from := cpu()
@@ -133,7 +133,7 @@ func ours(work func() error) (least time.Duration, err error) {
 	return least, nil
 }
 
-// peer runs a program, and gives its time and what it says; 0 if it is not installed.
+// peer runs a program, and returns its time and its output. The time is 0 if it is not installed.
 func peer(name string, args ...string) (time.Duration, string) {
 	var said []byte
 	var least time.Duration
@@ -249,7 +249,7 @@ func (s *seeker) Seek(offset int64, whence int) (int64, error) {
 	return int64(s.at), nil
 }
 
-// encoded is the sound by one of our encoders, and the time that took.
+// encoded returns the sound encoded by one of Kiln's encoders, and the time that took.
 func (b *bench) encoded(write func(o *soundfile.Output, to *seeker, src sound.Source) error) ([]byte, time.Duration, error) {
 	var out []byte
 	t, err := ours(func() error {
@@ -301,7 +301,7 @@ func (b *bench) flac() error {
 	return nil
 }
 
-// ratio of the sound to what a file of ours decodes to, in dB.
+// ratio returns the ratio of the sound to the error of a decoded file, in dB.
 func (b *bench) ratio(data []byte) (float64, time.Duration, error) {
 	f, err := b.open()
 	if err != nil {

@@ -1,5 +1,5 @@
-// peers.mjs runs npm's qoa-format on a WAV file of 16 bits, and prints seconds and the ratio of signal to noise of its encoding, and of what it
-// decodes of a file of ours.
+// peers.mjs runs npm's qoa-format on a WAV file of 16 bits. It prints the seconds and the signal-to-noise ratio of its
+// encoding, and of its decoding of a file by Kiln.
 //
 //     node peers.mjs FOLDER-WITH-NODE_MODULES a.wav a.qoa
 import { readFileSync } from "node:fs";

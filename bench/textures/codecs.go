@@ -11,12 +11,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// codec is a format with its way in and out.
+// codec is a format with its encoder and decoder.
 type codec struct {
 	name     string
-	peer     string // program that has it, too; or empty
-	arg      string // what the peer calls it
-	channels int    // that are compared, from red on
+	peer     string // peer program with this format, or empty
+	arg      string // the peer's name for it
+	channels int    // number of channels that are compared, from red on
 	targets  [3]target
 	encode   func(p *picture, o block.Options) ([]byte, error)
 	decode   func(data []byte, width, height int) ([]byte, error)
@@ -103,5 +103,5 @@ func squaredError(got, want []byte, channels int) (sum float64) {
 	return sum
 }
 
-// decibels is the PSNR of so many values of 8 bits.
+// decibels returns the PSNR for a sum of squares over a number of 8-bit values.
 func decibels(squares, values float64) float64 { return 10 * math.Log10(255*255*values/squares) }

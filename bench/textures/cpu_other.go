@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// cpu is not known here: the column says 0.
+// cpu is unknown on this system: the column shows 0.
 func cpu() time.Duration { return 0 }

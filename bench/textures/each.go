@@ -16,20 +16,20 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// named is a picture with the file that it is from.
+// named is a picture with the name of its file.
 type named struct {
 	name string
 	picture
 }
 
-// trial is an encoder at a quality.
+// trial is an encoder with a quality.
 type trial struct {
 	format string
 	q      block.Quality
 	title  string
 }
 
-// trials are what people wait for.
+// trials are the encoders that users wait for.
 var trials = []trial{
 	{"BC1", block.Normal, "BC1 normal"},
 	{"BC5", block.Normal, "BC5 normal"},
@@ -46,8 +46,8 @@ var trials = []trial{
 	{"ASTC 8x8", block.Normal, "ASTC 8x8 normal"},
 }
 
-// each prints a row for each picture: what every encoder makes of it, and the CPU seconds that it takes. What the mean of a set
-// hides, a picture that lost, is seen here.
+// each prints a row for each picture: the result of each encoder and the CPU seconds that it takes. It shows pictures
+// that became worse, which the mean of a set hides.
 func each(w io.Writer, dir, photo, only string, side, runs int) error {
 	if dir == "" {
 		return errors.New("-each needs a folder of real content: name it in -corpus or KILN_CORPUS")
@@ -87,7 +87,7 @@ func each(w io.Writer, dir, photo, only string, side, runs int) error {
 	return nil
 }
 
-// try measures Kiln's encoder of a format. What comes back without an error counts as 99 dB.
+// try measures Kiln's encoder for a format. A result without an error counts as 99 dB.
 func (s *set) try(format string, q block.Quality, runs int) (result, error) {
 	c := codecs[slices.IndexFunc(codecs, func(c codec) bool { return c.name == format })]
 	channels := c.channels
@@ -103,7 +103,8 @@ func (s *set) try(format string, q block.Quality, runs int) (result, error) {
 	return r, err
 }
 
-// piecesOf gives the middle of every picture that is at least 256 a side, each once, in the order of their names, and of a photograph.
+// piecesOf returns the middle of every picture of at least 256 a side, without duplicates, sorted by name, and that of
+// a photograph.
 func piecesOf(dir, photo string, side int) ([]named, error) {
 	var all []named
 	seen := map[[32]byte]bool{}
@@ -134,8 +135,8 @@ func piecesOf(dir, photo string, side int) ([]named, error) {
 	return all, err
 }
 
-// decoded is a picture that is large enough, or nil: a file that is none, or damaged on purpose, is no error. A photograph of light is
-// taken as colours of 8 bits.
+// decoded returns a picture that is large enough, or nil. A file that is not a picture, or is damaged on purpose, is no
+// error. A photograph of light becomes colours of 8 bits.
 func decoded(name string) (*pixel.Image, error) {
 	if !slices.Contains([]string{".png", ".jpg", ".hdr"}, filepath.Ext(name)) {
 		return nil, nil

@@ -1,19 +1,21 @@
-// Command textures measures how well and how fast Kiln encodes textures, beside other encoders, and prints a table:
+// Command textures measures how well and how fast Kiln encodes textures, compared with other encoders, and prints a
+// table:
 //
 //	go run ./bench/textures [-photo FILE] [-corpus DIR] [-runs N]
 //	GOMAXPROCS=1 go run ./bench/textures -each 512 [-photo FILE] [-corpus DIR] [-only "BC7 normal"]
 //
-// There are two sets of pictures: a photograph, and every picture of exactly 1024 x 1024 in a folder of real game content. Without
-// a photograph there is one that is made from a seed, and its figures say nothing about photographs: the targets do not hold for it.
+// There are two sets of pictures: a photograph, and every picture of exactly 1024 x 1024 in a folder of real game
+// content. Without a photograph it uses a picture made from a seed, whose figures are not those of photographs: the
+// targets do not apply to it.
 //
-// The peers are what Debian has: astcenc, and libsquish by way of peers/squish.cpp, which is compiled if g++ and libsquish-dev are
-// there. What they write is decoded by Kiln, whose decoders give what theirs do (internal/media/texture/judge_test.go). A peer that is not
-// installed is named and left out.
+// The peers are those in Debian: astcenc, and libsquish through peers/squish.cpp, which is compiled if g++ and
+// libsquish-dev are installed. Kiln decodes their output; its decoders give the same result as theirs
+// (internal/media/texture/judge_test.go). A peer that is not installed is listed and left out.
 //
-// With -each there is a row for each picture of the folder instead, photographs and drawn art, and there are no peers.
+// With -each it prints a row for each picture of the folder instead, photographs and drawn art, without peers.
 //
-// Seconds are the median of the runs of the photograph, or those of all textures of games once: by the clock on all cores, and of
-// processor time, which other programs on the machine disturb less.
+// Seconds are the median of the runs for the photograph, and a single run over all textures of games: wall time on all
+// cores, and processor time, which depends less on other programs.
 package main
 
 import (
@@ -92,7 +94,7 @@ func run(w io.Writer, photo, corpus, only string, runs int) error {
 func (s *set) table(w io.Writer, c codec, p *peers, runs int) error {
 	channels := c.channels
 	if c.name == "BC7" && s.opaque() {
-		channels = 3 // alpha without an error would flatter it
+		channels = 3 // alpha has no error and would improve the figure
 	}
 	var theirs [3]result // for each quality
 	for _, q := range []block.Quality{block.Fast, block.Normal, block.Best} {
@@ -136,7 +138,7 @@ func (s *set) table(w io.Writer, c codec, p *peers, runs int) error {
 	return nil
 }
 
-// mips prints the time that all smaller levels take, the way colours are averaged.
+// mips prints the time for all smaller levels, with the averaging for colours.
 func (s *set) mips(w io.Writer, runs int) {
 	f := pixel.Filter{SRGB: true, Weighted: true, Workers: runtime.GOMAXPROCS(0)}
 	var all []spent
@@ -156,21 +158,21 @@ func (s *set) mips(w io.Writer, runs int) {
 	fmt.Fprintf(w, "| mips | **Kiln** | | RGBA | %.3f | %.3f | | %s | %s |\n", r.wall, r.cpu, want, verdict)
 }
 
-// spent is seconds.
+// spent is a time in seconds.
 type spent struct{ wall, cpu float64 }
 
-// result is what an encoder did with a set.
+// result is the result of an encoder for a set.
 type result struct {
 	name string
 	db   float64
 	spent
 }
 
-// target is what is asked of an encoder for a photograph of 1024 x 1024 on two cores; zeros ask nothing.
+// target is the requirement for an encoder with a photograph of 1024 x 1024 on two cores. Zeros require nothing.
 type target struct{ db, seconds float64 }
 
-// judge tells what was asked, and whether it was held. Photographs differ by many dB: whether the peer reaches the same figure with
-// this one is part of the answer.
+// judge returns the requirement and whether it was met. Photographs differ by many dB, so the answer includes whether
+// the peer reaches the same figure with this one.
 func (t target) judge(r, peer result) (want, verdict string) {
 	if t == (target{}) {
 		return "", ""
@@ -194,7 +196,7 @@ func (t target) judge(r, peer result) (want, verdict string) {
 	return want, "time missed"
 }
 
-// measure encodes all pictures a number of times. The mean error is that over all pixels of the set.
+// measure encodes all pictures several times. The mean error is over all pixels of the set.
 func (s *set) measure(c codec, channels, runs int, encode func(*picture) ([]byte, spent, error)) (result, error) {
 	var all []spent
 	var squares, values float64
@@ -224,13 +226,13 @@ func (s *set) measure(c codec, channels, runs int, encode func(*picture) ([]byte
 }
 
 func timed(work func()) spent {
-	runtime.GC() // what was before is not to be paid now
+	runtime.GC() // do not measure the collection of earlier garbage
 	start, used := time.Now(), cpu()
 	work()
 	return spent{time.Since(start).Seconds(), (cpu() - used).Seconds()}
 }
 
-// median is that of each column by itself.
+// median returns the median of each column separately.
 func median(all []spent) spent {
 	var wall, cpu []float64
 	for _, s := range all {
@@ -241,7 +243,7 @@ func median(all []spent) spent {
 	return spent{wall[len(wall)/2], cpu[len(cpu)/2]}
 }
 
-// load is the load average of the machine, where it tells.
+// load returns the load average of the machine, if the system reports it.
 func load() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

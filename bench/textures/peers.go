@@ -21,13 +21,13 @@ import (
 //go:embed peers/squish.cpp
 var squishSource []byte
 
-// peers are other encoders that are installed.
+// peers are the other encoders that are installed.
 type peers struct {
 	dir     string
-	astcenc string // program, or empty
+	astcenc string // the program, or empty
 	squish  string
 	missing []string
-	start   map[string]spent // what astcenc takes for next to nothing, by its arguments: that is no encoding
+	start   map[string]spent // time of astcenc for almost nothing, by its arguments; it is subtracted
 }
 
 func findPeers() (*peers, error) {
@@ -54,7 +54,7 @@ func findPeers() (*peers, error) {
 
 func (p *peers) close() error { return os.RemoveAll(p.dir) }
 
-// of is the peer for a format and a quality, and what it is called; nil if there is none. Libsquish has but two ways: normal and
+// of returns the peer for a format and a quality, with its name, or nil. Libsquish has only two methods: normal and
 // best have the same peer.
 func (p *peers) of(c codec, q block.Quality) (string, func(*picture) ([]byte, spent, error)) {
 	switch {
@@ -68,8 +68,8 @@ func (p *peers) of(c codec, q block.Quality) (string, func(*picture) ([]byte, sp
 	return "", nil
 }
 
-// runSquish has libsquish measure itself. It uses all cores, if it was built so; Debian's is. Of BC1 it would leave out what is
-// transparent, and Kiln is to code those colours, too: both get opaque pixels.
+// runSquish runs libsquish, which measures its own time. It uses all cores if it was built so, as Debian's is. For BC1
+// it would leave out transparent colours, which Kiln encodes too; so both get opaque pixels.
 func (p *peers) runSquish(m *picture, fit, format string) ([]byte, spent, error) {
 	cmd := exec.Command(p.squish, "encode", fit, format, strconv.Itoa(m.image.Width), strconv.Itoa(m.image.Height))
 	var out, said bytes.Buffer
@@ -91,8 +91,8 @@ func (p *peers) runSquish(m *picture, fit, format string) ([]byte, spent, error)
 	return out.Bytes(), t, nil
 }
 
-// runASTC runs astcenc on all cores. Its time is that of the process, less that for a picture of 8 x 8: tables and threads are
-// not what is measured.
+// runASTC runs astcenc on all cores. Its time is that of the process, minus that for a picture of 8 x 8, which is the
+// time for tables and threads.
 func (p *peers) runASTC(m *picture, footprint, preset string) ([]byte, spent, error) {
 	key := footprint + preset
 	if _, ok := p.start[key]; !ok {
@@ -129,10 +129,10 @@ func (p *peers) astcencOnce(rgba []byte, width, height int, footprint, preset st
 	return file.Blocks, t, err
 }
 
-// tga is the format that takes least time to read: BGRA of 8 bits, rows from the top.
+// tga returns the format that is fastest to read: BGRA of 8 bits, rows from the top.
 func tga(rgba []byte, width, height int) []byte {
 	b := make([]byte, 18, 18+len(rgba))
-	b[2] = 2 // colours, as they are
+	b[2] = 2 // uncompressed colours
 	b[12], b[13], b[14], b[15], b[16], b[17] = byte(width), byte(width>>8), byte(height), byte(height>>8), 32, 0x28
 	for i := 0; i < len(rgba); i += 4 {
 		b = append(b, rgba[i+2], rgba[i+1], rgba[i], rgba[i+3])

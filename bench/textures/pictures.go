@@ -11,7 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// side of all pictures, in pixels: that of the targets.
+// side of all pictures in pixels, as in the targets.
 const side = 1024
 
 type picture struct {
@@ -22,7 +22,7 @@ type picture struct {
 // set is pictures that share a table.
 type set struct {
 	name     string
-	photo    bool // the targets are for it
+	photo    bool // the targets apply to it
 	pictures []picture
 }
 
@@ -78,7 +78,7 @@ func load1024(name string) (*pixel.Image, error) {
 	return m.Crop((m.Width-side)/2, (m.Height-side)/2, side, side), nil
 }
 
-// find adds every picture of the right size once, in the order of their names.
+// find adds every picture of the right size once, sorted by name.
 func (s *set) find(dir string) error {
 	seen := map[[32]byte]bool{}
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
@@ -91,7 +91,7 @@ func (s *set) find(dir string) error {
 		}
 		c, err := pixel.DecodeConfig(name, data)
 		if err != nil || c.Width != side || c.Height != side {
-			return nil // damaged on purpose, or not for us
+			return nil // damaged on purpose, or not a picture
 		}
 		m, err := pixel.Decode(name, data, pixel.DefaultLimits())
 		if sum := sha256.Sum256(data); err == nil && !seen[sum] {
@@ -102,7 +102,8 @@ func (s *set) find(dir string) error {
 	})
 }
 
-// made is a picture with what photographs have: large soft shapes, smaller ones on top with less and less contrast, and grain.
+// made returns a picture with the properties of photographs: large soft shapes, smaller ones on top with decreasing
+// contrast, and grain.
 func made() *pixel.Image {
 	m := pixel.New(side, side)
 	for y := range side {
@@ -111,7 +112,7 @@ func made() *pixel.Image {
 			for octave, size := 0, side/2; size >= 2; octave, size = octave+1, size/2 {
 				v := lattice(x, y, size, octave) - 128
 				for c := range 3 {
-					tint := lattice(x, y, max(size, 64), 100+3*octave+c) // colours change slower than brightness
+					tint := lattice(x, y, max(size, 64), 100+3*octave+c) // colours change more slowly than brightness
 					rgb[c] += v * (192 + tint/2) * size / side
 				}
 			}
@@ -125,7 +126,7 @@ func made() *pixel.Image {
 	return m
 }
 
-// lattice is noise of 0 to 255, interpolated linearly between points that are size apart.
+// lattice is noise from 0 to 255, interpolated linearly between points at a distance of size.
 func lattice(x, y, size, seed int) int {
 	gx, gy, fx, fy := x/size, y/size, x%size, y%size
 	top := hash(gx, gy, seed)%256*(size-fx) + hash(gx+1, gy, seed)%256*fx

@@ -1,17 +1,17 @@
-/* Asks the content database of a Kiln project, with SQLite's own library.
+/* Queries the content database of a Kiln project, with SQLite's own library.
  *
  *     cc -o ask ask.c -lsqlite3
- *     ./ask .kiln/content.db products sprites/hero.png    what was made of it
- *     ./ask .kiln/content.db users sprites/hero.png       which assets need it
- *     ./ask .kiln/content.db failures                     what failed, root causes only
+ *     ./ask .kiln/content.db products sprites/hero.png    its products
+ *     ./ask .kiln/content.db users sprites/hero.png       the assets that need it
+ *     ./ask .kiln/content.db failures                     what failed, only root causes
  *
- * One line a row, columns separated by tabs, as ask.py beside it writes them. */
+ * It prints one line for each row, with columns separated by tabs, like ask.py. */
 
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 9 /* of the tables and views that are used here */ };
+enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 9 /* of the tables and views that this file uses */ };
 
 static const struct question {
 	const char *name, *sql;
@@ -22,7 +22,7 @@ static const struct question {
 	{"failures", "SELECT asset, platform, code, text FROM diagnostics WHERE severity = 'error' AND cause IS NULL ORDER BY asset, platform", 0},
 };
 
-/* number gives what a statement with one number for an answer says, or -1. */
+/* number returns the result of a statement that returns one number, or -1. */
 static sqlite3_int64 number(sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *st = NULL;
@@ -33,7 +33,7 @@ static sqlite3_int64 number(sqlite3 *db, const char *sql)
 	return n;
 }
 
-/* ask prints the rows of one question. It gives 0, or SQLite's error. */
+/* ask prints the rows of one query. It returns 0, or SQLite's error. */
 static int ask(sqlite3 *db, const struct question *q, const char *arg)
 {
 	sqlite3_stmt *st = NULL;
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	}
 	sqlite3 *db = NULL;
 	int err = sqlite3_open_v2(argv[1], &db, SQLITE_OPEN_READONLY, NULL);
-	/* A build that is under way is not waited for; what is waited for is another program that has just opened or closed the file. */
+	/* A running build does not block readers. The timeout is for another program that has just opened or closed the file. */
 	if (err == SQLITE_OK)
 		err = sqlite3_busy_timeout(db, 2000);
 	if (err == SQLITE_OK && (number(db, "PRAGMA application_id") != APPLICATION || number(db, "PRAGMA user_version") != VERSION)) {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 		sqlite3_close(db);
 		return 1;
 	}
-	/* All that is asked between BEGIN and COMMIT is asked of one build, even if another one finishes meanwhile. */
+	/* All queries between BEGIN and COMMIT see the same build, even if another one finishes in the meantime. */
 	if (err == SQLITE_OK)
 		err = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
 	if (err == SQLITE_OK)

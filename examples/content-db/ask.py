@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Asks the content database of a Kiln project, with nothing but Python.
+"""Queries the content database of a Kiln project, with Python only.
 
-    ask.py .kiln/content.db products sprites/hero.png    what was made of it
-    ask.py .kiln/content.db users sprites/hero.png       which assets need it
-    ask.py .kiln/content.db failures                     what failed, root causes only
+    ask.py .kiln/content.db products sprites/hero.png    its products
+    ask.py .kiln/content.db users sprites/hero.png       the assets that need it
+    ask.py .kiln/content.db failures                     what failed, only root causes
 
-One line a row, columns separated by tabs, as ask.c beside it writes them.
+It prints one line for each row, with columns separated by tabs, like ask.c.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 APPLICATION = 0x4B696C6E  # "Kiln"
-VERSION = 9  # of the tables and views that are used here
+VERSION = 9  # of the tables and views that this file uses
 
 QUESTIONS = {
     "products": "SELECT platform, type, file, size FROM products WHERE asset = ? ORDER BY platform, file",
@@ -40,7 +40,7 @@ def main():
     sql = QUESTIONS[question]
     if len(args) != sql.count("?"):
         sys.exit(__doc__)
-    # All that is asked between BEGIN and COMMIT is asked of one build, even if another one finishes meanwhile.
+    # All queries between BEGIN and COMMIT see the same build, even if another one finishes in the meantime.
     db = open_database(path)
     db.execute("BEGIN")
     for row in db.execute(sql, args):

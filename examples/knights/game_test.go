@@ -25,15 +25,15 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
-// Both tests show the scene half a second after it began, and compare it with the picture that somebody looked at. Graphics
-// drivers and browsers round each in its own way, so some difference is allowed: 1 of 255 in the mean. The page has 0.09; a runner
-// that is missing makes 1.8, a sixtieth of a second more 2.6.
+// Both tests show the scene half a second after its begin, and compare it with a picture that was checked by eye.
+// Graphics drivers and browsers round differently, so a mean difference of 1 of 255 is allowed. The page has 0.09; a
+// missing runner gives 1.8, and a sixtieth of a second more gives 2.6.
 const (
 	scenePicture = "game/testdata/scene.png"
 	sceneMeans   = 1.0
 )
 
-// copyExample copies what a build of the example needs.
+// copyExample copies the files that a build of the example needs.
 func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func copyExample(t *testing.T) string {
 	return dir
 }
 
-// buildExample builds it in its folder, and says where the parcel is.
+// buildExample builds the example in its folder, and returns the path of the parcel.
 func buildExample(t *testing.T, dir string) string {
 	t.Helper()
 	p, err := kiln.Open(dir)
@@ -68,7 +68,7 @@ func buildExample(t *testing.T, dir string) string {
 	return filepath.Join(dir, "build", "parcels", "web", "scene.parcel")
 }
 
-// TestCommitted: what is committed of what a build writes comes out again.
+// TestCommitted checks that the committed files of a build are the same after a new build.
 func TestCommitted(t *testing.T) {
 	dir := copyExample(t)
 	buildExample(t, dir)
@@ -80,12 +80,12 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// patience is how long a game or a page may take for all of its test, kiln serve compiled and the example built included. A machine may be
-// busy.
+// patience is the time limit for a whole test of a game or a page, including compiling kiln serve and building the
+// example. The machine may be busy.
 const patience = 20 * time.Minute
 
-// save puts a file of the example in its place in one step: of one that is written where it lies, an empty scene may be shown if the
-// machine is busy elsewhere for a moment.
+// save replaces a file of the example in one step. If the file were written in place, a busy machine might show an
+// empty scene in the meantime.
 func save(file string, data []byte) error {
 	beside := filepath.Join(filepath.Dir(file), "..", "..", ".saved")
 	return errors.Join(os.WriteFile(beside, data, 0o666), os.Rename(beside, file))
@@ -118,7 +118,7 @@ func newPlayer(t *testing.T) *player {
 	return p
 }
 
-// play runs the game, and gives the picture that it took. shown is called when it shows something.
+// play runs the game, and returns its screenshot. shown is called when it shows something.
 func (p *player) play(shown func(), args ...string) []byte {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -157,8 +157,8 @@ func TestGame(t *testing.T) {
 	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
 }
 
-// TestGameLive runs the game without any parcel, before kiln serve, and saves the scene while it runs: the picture is the one of a parcel
-// with what was saved.
+// TestGameLive runs the game without a parcel, connected to kiln serve, and saves the scene while it runs: the picture
+// must be that of a parcel with the saved scene.
 func TestGameLive(t *testing.T) {
 	thorough.Only(t, "a game is compiled, or a browser started")
 	p := newPlayer(t)
@@ -190,7 +190,7 @@ func TestGameLive(t *testing.T) {
 	}
 }
 
-// serve runs kiln serve in a project until the test ends, and gives its address.
+// serve runs kiln serve in a project until the test ends, and returns its address.
 func serve(t *testing.T, dir string) string {
 	t.Helper()
 	tool := filepath.Join(t.TempDir(), "kiln")
@@ -227,14 +227,14 @@ type page struct {
 	server *httptest.Server
 }
 
-// newPage opens a browser; dir is where the example was built.
+// newPage opens a browser. dir is the folder where the example was built.
 func newPage(t *testing.T, dir string) *page {
 	t.Helper()
 	tool, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("there is no Chromium")
 	}
-	mime.AddExtensionType(".mjs", "text/javascript") // else it depends on the system's tables
+	mime.AddExtensionType(".mjs", "text/javascript") // otherwise it depends on the system's tables
 	mux := http.NewServeMux()
 	mux.Handle("/", http.FileServer(http.Dir("../..")))
 	mux.Handle("/examples/knights/build/", http.StripPrefix("/examples/knights/", http.FileServer(http.Dir(dir))))
@@ -242,7 +242,7 @@ func newPage(t *testing.T, dir string) *page {
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // the page is ours
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // our page
 	t.Cleanup(stop)
 	ctx, leave := chromedp.NewContext(ctx)
 	t.Cleanup(leave)
@@ -252,7 +252,7 @@ func newPage(t *testing.T, dir string) *page {
 	return &page{t, ctx, server}
 }
 
-// open shows the page, and gives the picture on it.
+// open shows the page, and returns its picture.
 func (p *page) open(query string) []byte {
 	p.t.Helper()
 	if _, err := chromedp.Run(p.ctx, chromedp.Navigate(p.server.URL+"/examples/knights/game/web/?at=0.5"+query)); err != nil {
@@ -261,8 +261,8 @@ func (p *page) open(query string) []byte {
 	return p.picture(`document.body.dataset.state === "failed" ? document.getElementById("note").textContent : document.body.dataset.state && shown`)
 }
 
-// picture waits until an expression of what is shown, a PNG file as an address, gives something that is true: the address, or what is
-// wrong.
+// picture waits until an expression over the shown picture, a PNG file as a data URL, is true. The expression returns
+// the URL, or an error.
 func (p *page) picture(when string) []byte {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](`new Promise((done) => (function look() {
@@ -293,7 +293,8 @@ func TestPage(t *testing.T) {
 	compareScene(t, p.open(""))
 }
 
-// TestPageLive shows the page before kiln serve, and saves the scene: the picture becomes another one while the page is open.
+// TestPageLive shows the page connected to kiln serve, and saves the scene: the picture must change while the page is
+// open.
 func TestPageLive(t *testing.T) {
 	thorough.Only(t, "a game is compiled, or a browser started")
 	dir := copyExample(t)
@@ -345,7 +346,7 @@ func decode(t *testing.T, data []byte) image.Image {
 	return img
 }
 
-// difference is the mean over all pixels and colours, of 255.
+// difference returns the mean difference over all pixels and colours, in units of 1/255.
 func difference(a, b image.Image) float64 {
 	sum, n := 0.0, 0
 	for y := a.Bounds().Min.Y; y < a.Bounds().Max.Y; y++ {

@@ -1,4 +1,4 @@
-// Package knights tests the textures that come of this example: their sizes, and how they look once decoded.
+// Package knights tests the textures of this example: their sizes, and their looks after decoding.
 package knights
 
 import (
@@ -31,7 +31,7 @@ var textures = []string{
 	"sprites/ui.0", "sprites/knight_run.0",
 }
 
-// build builds the example in a folder of its own, with a change of its project file.
+// build builds a copy of the example with a changed project file.
 func build(t *testing.T, change func(string) string) (output string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func read(t *testing.T, output, platform, asset string) *texture.File {
 	return f
 }
 
-// size of a product, in bytes.
+// size returns the size of a product in bytes.
 func size(t *testing.T, output, platform, asset string) int64 {
 	t.Helper()
 	st, err := os.Stat(filepath.Join(output, platform, filepath.FromSlash(asset+".ktx2")))
@@ -79,8 +79,8 @@ func size(t *testing.T, output, platform, asset string) int64 {
 	return st.Size()
 }
 
-// TestTextures builds the example twice, with compressed formats and without, and holds the README's table to the sizes and
-// docs/textures.png to the looks.
+// TestTextures builds the example with and without compressed formats. It compares the README's table with the sizes
+// and docs/textures.png with the looks.
 func TestTextures(t *testing.T) {
 	thorough.Only(t, "the example is built with all its textures")
 	built := build(t, func(s string) string { return s })
@@ -126,11 +126,11 @@ func checkTable(t *testing.T, table string) {
 }
 
 const (
-	cell = 128 // pixels a side at most
+	cell = 128 // most pixels a side
 	gap  = 4
 )
 
-// sheet shows, for each texture, its pixels, what pc has of them and what mobile has of them, all at the size of the first.
+// sheet shows for each texture its pixels, those of pc and those of mobile, all at the size of the first.
 func sheet(t *testing.T, plain, built string) *pixel.Image {
 	t.Helper()
 	out := pixel.New(3*(3*cell+4*gap)+gap, 1200)
@@ -153,7 +153,7 @@ func sheet(t *testing.T, plain, built string) *pixel.Image {
 	return out.Crop(0, 0, out.Width, y+row+gap)
 }
 
-// top is the largest level; of a texture with two channels the third is worked out, as a shader does.
+// top returns the largest level. For a texture with two channels it computes the third, as a shader does.
 func top(t *testing.T, f *texture.File) *pixel.Image {
 	t.Helper()
 	p, err := f.Picture(0, 0, 0, 0)
@@ -169,7 +169,7 @@ func top(t *testing.T, f *texture.File) *pixel.Image {
 	return p.Eight
 }
 
-// paint lays an image over the sheet.
+// paint draws an image on the sheet.
 func paint(out, m *pixel.Image, x, y int) {
 	for j := range m.Height {
 		for i := range m.Width {
@@ -181,7 +181,8 @@ func paint(out, m *pixel.Image, x, y int) {
 	}
 }
 
-// checkSheet compares the committed picture with what is decoded now. They need not be equal to the bit: encoders get better.
+// checkSheet compares the committed picture with the decoded textures. They need not be equal to the bit, because
+// encoders improve.
 func checkSheet(t *testing.T, got *pixel.Image) {
 	t.Helper()
 	const file = "docs/textures.png"
@@ -213,7 +214,7 @@ func checkSheet(t *testing.T, got *pixel.Image) {
 	}
 }
 
-// Nothing is forgotten: every picture that is not a part of a folder asset is in the list.
+// TestTexturesAreAll checks that the list has every picture that is not a part of a folder asset.
 func TestTexturesAreAll(t *testing.T) {
 	err := fs.WalkDir(os.DirFS("assets"), ".", func(name string, d fs.DirEntry, err error) error {
 		skip := strings.HasPrefix(name, "sprites/") || strings.HasSuffix(name, ".wip.png") || !strings.HasSuffix(name, ".png")

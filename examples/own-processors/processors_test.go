@@ -1,4 +1,5 @@
-// Package ownprocessors tests that the five processors of this example are one: the same bytes, the same observations, the same mistakes.
+// Package ownprocessors tests that the five processors of this example are equivalent: the same bytes, the same
+// observations, the same errors.
 package ownprocessors
 
 import (
@@ -35,11 +36,12 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// compiled is where all copies of the example keep their compiled modules: each would take seconds to compile its own.
+// compiled is the folder where all copies of the example keep their compiled modules: each would take seconds to
+// compile its own.
 var compiled string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == written.Command { // this program is the kiln of workers, too
+	if len(os.Args) > 1 && os.Args[1] == written.Command { // this program is also the kiln of workers
 		if err := worker.Run(context.Background(), config(".")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -61,7 +63,7 @@ type example struct {
 	t     *testing.T
 	dir   string
 	kinds []string    // folders of assets
-	farm  *farm.Place // where jobs run besides; nil: nowhere
+	farm  *farm.Place // other place where jobs run, or nil
 }
 
 func newExample(t *testing.T) *example {
@@ -145,7 +147,7 @@ func (e *example) build(workers int) *report.Report {
 	return r
 }
 
-// same builds, and gives the bytes that all kinds made.
+// same builds, and returns the bytes, which must be the same for all kinds.
 func (e *example) same() string {
 	e.t.Helper()
 	if r := e.build(2); r.Summary.Failed > 0 {
@@ -160,7 +162,8 @@ func (e *example) same() string {
 	return first
 }
 
-// observed is what the job of each kind's map looked at, without the folder that the map is in, and without what belongs to the system.
+// observed returns the observations of the job for each kind's map, without the folder of the map and without files of
+// the system.
 func (e *example) observed() map[string][]string {
 	e.t.Helper()
 	v, err := e.open().Look(context.Background(), nil, nil)
@@ -175,7 +178,7 @@ func (e *example) observed() map[string][]string {
 		}
 		for _, o := range tr.Observations {
 			kind, subject := explain.Kind(o), explain.Subject(o)
-			if kind == "tool" || kind == "env" || kind == "roots" || filepath.IsAbs(subject) || subject[0] == '.' { // pyenv looks for a version's name
+			if kind == "tool" || kind == "env" || kind == "roots" || filepath.IsAbs(subject) || subject[0] == '.' { // pyenv reads a version
 				continue
 			}
 			s := fmt.Sprintf("%s %s %x", kind, strings.Replace(subject, folder+"/clearing", "KIND/clearing", 1), o.Value)
@@ -207,7 +210,8 @@ func (e *example) sameObserved() {
 	}
 }
 
-// TestSame: the kinds make the same bytes and see the same, also with a setting, and after an edit of what the map names.
+// TestSame checks that the kinds make the same bytes and the same observations, also with a setting, and after an edit
+// of a file that the map names.
 func TestSame(t *testing.T) {
 	e := newExample(t)
 	first := e.same()
@@ -231,7 +235,7 @@ func TestSame(t *testing.T) {
 	e.sameObserved()
 }
 
-// TestTraced: a program of which nobody says what it reads saw the same.
+// TestTraced checks that a program that does not declare what it reads has the same observations.
 func TestTraced(t *testing.T) {
 	if err := seal.Supported().Trace; err != nil {
 		t.Skipf("what a program reads cannot be seen here: %v", err)
@@ -242,7 +246,7 @@ func TestTraced(t *testing.T) {
 	e.sameObserved()
 }
 
-// TestModule: the module in the project does what its source says.
+// TestModule checks that the module in the project does what its source says.
 func TestModule(t *testing.T) {
 	for _, tool := range []string{"clang", "wasm-ld"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -265,7 +269,7 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// mistake is a wrong map, and what is said of it at which place.
+// mistake is a wrong map, with the expected message and its place.
 type mistake struct {
 	rows         string
 	line, column int
@@ -290,7 +294,7 @@ func (e *example) mistake(m mistake) {
 		e.write("assets/"+k+"/clearing.map", "tiles/forest.json\n"+m.rows)
 	}
 	r := e.build(2)
-	said := map[string]*diag.Message{} // the first of each map: what the command printed follows
+	said := map[string]*diag.Message{} // the first message of each map; the output of the command follows
 	for _, got := range r.Messages {
 		if said[got.Pos.File] == nil {
 			said[got.Pos.File] = got
@@ -306,7 +310,7 @@ func (e *example) mistake(m mistake) {
 	}
 }
 
-// TestMistakes: what is wrong in a map is said in the same words at the same place.
+// TestMistakes checks that errors in a map are reported with the same words and at the same place.
 func TestMistakes(t *testing.T) {
 	e := newExample(t)
 	e.wrongTile()
@@ -315,7 +319,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestWorkers: one worker and eight make the same files.
+// TestWorkers checks that one worker and eight make the same files.
 func TestWorkers(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 8} {
@@ -333,7 +337,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestFarm has workers run all five processors: what they make is what is made here.
+// TestFarm has workers run all five processors. Their products must be the same as those made here.
 func TestFarm(t *testing.T) {
 	e := newExample(t)
 	here := e.same()

@@ -1,4 +1,4 @@
-// Package c_test compiles kiln.h as games do, with every compiler that is there, and holds it to the other readers.
+// Package c_test compiles kiln.h as games do, with every installed compiler, and compares it with the other readers.
 package c_test
 
 import (
@@ -26,27 +26,27 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// strict is how the header must compile: as either language, without a warning.
+// strict are flags with which the header must compile in either language, without a warning.
 var strict = []string{"-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror", "-O1", "-g"}
 
-// watched has a program watched while it runs.
+// watched are flags for sanitizers.
 var watched = []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all"}
 
-// dialects are the compilers and languages that must take it.
+// dialects are the compilers and languages that must accept the header.
 var dialects = []struct{ compiler, language, std string }{
 	{"gcc", "c", "c99"}, {"clang", "c", "c99"}, {"g++", "c++", "c++17"}, {"clang++", "c++", "c++17"}, {mingw, "c", "c99"},
 }
 
-// mingw compiles for Windows; what it made runs under Wine, for those who set KILN_WINE: on a busy machine Wine sometimes does not start a
-// program, and says nothing.
+// mingw compiles for Windows. If KILN_WINE is set, the programs run under Wine. On a busy machine Wine sometimes does
+// not start a program, and reports nothing.
 const mingw = "x86_64-w64-mingw32-gcc"
 
-// programs are compiled once a test run: building is most of the time these tests take.
+// programs are compiled once in a test run, because compiling takes most of the time.
 var programs struct {
 	sync.Mutex
 	dir   string
 	made  map[string]string
-	links map[string]bool // with a compiler and flags
+	links map[string]bool // by compiler and flags
 }
 
 func TestMain(m *testing.M) {
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compiled is testdata/<name>.c as a program.
+// compiled returns testdata/<name>.c as a program.
 func compiled(t testing.TB, name, compiler, language, std string, flags ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(compiler); err != nil {
@@ -72,7 +72,7 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 		}
 	}
 	for _, file := range []string{"kiln.h", "testdata/" + name + ".c", "testdata/check.c", "testdata/alone.h"} {
-		if _, err := os.ReadFile(file); err != nil { // so that go test knows what the result depends on
+		if _, err := os.ReadFile(file); err != nil { // makes go test record what the result depends on
 			t.Fatal(err)
 		}
 	}
@@ -92,8 +92,8 @@ func compiled(t testing.TB, name, compiler, language, std string, flags ...strin
 	return out
 }
 
-// links reports whether a compiler makes programs with these flags: Debian's clang comes without what its sanitizers and its fuzzer are
-// linked with.
+// links reports whether a compiler can link programs with these flags: Debian's clang lacks the libraries of its
+// sanitizers and its fuzzer.
 func links(compiler string, flags ...string) bool {
 	programs.Lock()
 	defer programs.Unlock()
@@ -110,7 +110,7 @@ func links(compiler string, flags ...string) bool {
 	return programs.links[key]
 }
 
-// everywhere runs a test once a compiler and language, with testdata/check.c.
+// everywhere runs a test with testdata/check.c, once for each compiler and language.
 func everywhere(t *testing.T, test func(t *testing.T, program string)) {
 	for _, d := range dialects {
 		t.Run(d.compiler, func(t *testing.T) {
@@ -126,7 +126,7 @@ func everywhere(t *testing.T, test func(t *testing.T, program string)) {
 	}
 }
 
-// run gives what a program writes. What sanitizers say fails the test.
+// run returns the output of a program. The test fails if a sanitizer reports an error.
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -141,7 +141,8 @@ func run(t *testing.T, program string, args ...string) string {
 	return out.String()
 }
 
-// underWine gives what a program of Windows writes. It writes into a file: what Wine leaves running for some seconds holds on to a pipe.
+// underWine returns the output of a Windows program. The output is a file, because processes that Wine leaves running
+// for some seconds would keep a pipe open.
 func underWine(t *testing.T, program string, args []string) string {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -157,14 +158,14 @@ func underWine(t *testing.T, program string, args []string) string {
 	if err != nil || rerr != nil {
 		t.Fatalf("%s: %v\n%s", args[0], errors.Join(err, rerr), said)
 	}
-	if _, rest, ok := bytes.Cut(said, []byte("has been updated.\n")); ok { // the first time
+	if _, rest, ok := bytes.Cut(said, []byte("has been updated.\n")); ok { // on the first run
 		said = rest
 	}
 	return strings.ReplaceAll(string(said), "\r\n", "\n")
 }
 
 func TestHash(t *testing.T) {
-	// Sizes around blocks of 64 and chunks of 1024 bytes, and trees that are full, lopsided and of one.
+	// Sizes around blocks of 64 and chunks of 1024 bytes, and trees that are full, unbalanced, or a single node.
 	sizes := []int{0, 1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 2048, 2049, 3072, 3073, 4096, 5000, 7168, 8192, 8193, 31744, 102400}
 	dir := t.TempDir()
 	var files []string
@@ -189,7 +190,7 @@ func TestHash(t *testing.T) {
 	})
 }
 
-// judged holds the readers of all compilers to cases.
+// judged tests the readers of all compilers with cases.
 func judged(t *testing.T, cases []judge.Case) {
 	everywhere(t, func(t *testing.T, program string) {
 		for _, wrong := range judge.CompareAll(cases, run(t, program, judge.Arguments(cases)...)) {
@@ -208,7 +209,7 @@ func TestConformance(t *testing.T) {
 
 var conformance = filepath.Join("..", "testdata", "conformance")
 
-// TestFrames: what frames of Zstandard become, of all kinds and damaged ones. KILN_FUZZ_RUNS=100000 damages more of them.
+// TestFrames decompresses Zstandard frames of all kinds, and damaged ones. KILN_FUZZ_RUNS=100000 damages more of them.
 func TestFrames(t *testing.T) {
 	cases, err := judge.FrameCases(t.TempDir(), os.Getenv("KILN_FUZZ_RUNS"))
 	if err != nil {
@@ -217,13 +218,14 @@ func TestFrames(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestLibrary has the library of Zstandard decompress, as a game may. Its header need not be there: check.c declares what it calls.
+// TestLibrary uses the Zstandard library to decompress, as a game may. Its header need not be installed: check.c
+// declares what it calls.
 func TestLibrary(t *testing.T) {
 	cases, err := judge.Conformance(conformance, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where frames are wrong, versions of the library differ.
+	// Versions of the library differ on invalid frames.
 	cases = slices.DeleteFunc(cases, func(c judge.Case) bool { return strings.HasPrefix(filepath.Base(c.Parcel), "zstd") })
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
@@ -238,7 +240,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestFuzz gives clang's fuzzer a moment with the conformance set.
+// TestFuzz runs clang's fuzzer for a short time on the conformance set.
 func TestFuzz(t *testing.T) {
 	seeds, err := filepath.Glob(filepath.Join(conformance, "*.parcel"))
 	if err != nil {
@@ -253,7 +255,7 @@ func TestFuzz(t *testing.T) {
 	fuzz(t, "fuzz", 20000, inputs)
 }
 
-// TestFuzzZstd gives it one with frames, with and without a dictionary before them.
+// TestFuzzZstd runs it on frames, with and without a dictionary before them.
 func TestFuzzZstd(t *testing.T) {
 	sets, err := judge.FrameSets(false)
 	if err != nil {
@@ -274,8 +276,8 @@ func TestFuzzZstd(t *testing.T) {
 	fuzz(t, "fuzz_zstd", 8000, inputs)
 }
 
-// fuzz gives clang's fuzzer a moment with a target, testdata/<name>.c; KILN_FUZZ=60s gives it more. Inputs have size bytes at most. Without
-// clang a program of gcc goes through the inputs, and damages each by chance.
+// fuzz runs clang's fuzzer for a short time on a target, testdata/<name>.c; KILN_FUZZ=60s runs it longer. Inputs have
+// at most size bytes. Without clang, a program compiled by gcc reads the inputs, and damages each randomly.
 func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 	effort := "-runs=5000"
 	if d, err := time.ParseDuration(os.Getenv("KILN_FUZZ")); err == nil {
@@ -290,8 +292,8 @@ func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 		}
 	}
 	flags := slices.Concat(strict, watched)
-	if !links("clang", append(slices.Clone(watched), "-fsanitize=fuzzer")...) { // with less art
-		if name != "fuzz_live" && os.Getenv("KILN_FUZZ_RUNS") == "" { // TestDamaged and TestFrames do much the same
+	if !links("clang", append(slices.Clone(watched), "-fsanitize=fuzzer")...) { // with the simple fuzzer of alone.h
+		if name != "fuzz_live" && os.Getenv("KILN_FUZZ_RUNS") == "" { // TestDamaged and TestFrames do almost the same
 			t.Skip("there is no clang with its fuzzer; KILN_FUZZ_RUNS=1000 does it with gcc")
 		}
 		program := compiled(t, name, "gcc", "c", "c99", append(flags, "-DALONE")...)
@@ -302,7 +304,7 @@ func fuzz(t *testing.T, name string, size int, inputs map[string][]byte) {
 	run(t, program, "-seed=1", fmt.Sprint("-max_len=", size), "-timeout=100", "-artifact_prefix="+t.TempDir()+"/", effort, corpus)
 }
 
-// TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.
+// TestDamaged compares the judgements of randomly damaged parcels with those of the Go reader.
 func TestDamaged(t *testing.T) {
 	cases, err := judge.Damaged(t.TempDir(), 60, 1)
 	if err != nil {
@@ -311,8 +313,8 @@ func TestDamaged(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestFacts reads the sample that has one of everything: seven resources, one of them compressed, and the types data, level, model, sound,
-// texture.
+// TestFacts reads the sample with a resource of each kind: seven resources, one of them compressed, and the types data,
+// level, model, sound, texture.
 func TestFacts(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := judge.Write(dir); err != nil {
@@ -326,7 +328,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// TestTrust has the Ed25519 of the standard library judge what kiln_trust would have verified.
+// TestTrust verifies with the Ed25519 of the standard library what kiln_trust asks to verify.
 func TestTrust(t *testing.T) {
 	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
 	if err != nil {
@@ -374,7 +376,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// rightSignature judges a line of signature, message and key.
+// rightSignature verifies a line of signature, message and key.
 func rightSignature(line string) bool {
 	var parts [3][]byte
 	for i, text := range strings.Fields(line) {
@@ -383,7 +385,7 @@ func rightSignature(line string) bool {
 	return len(parts[2]) == ed25519.PublicKeySize && ed25519.Verify(parts[2], parts[1], parts[0])
 }
 
-// TestSame: of the resources of a parcel, two are the same texture.
+// TestSame uses a parcel where two resources are the same texture.
 func TestSame(t *testing.T) {
 	everywhere(t, func(t *testing.T, program string) {
 		if got := run(t, program, "same", "../testdata/conformance/good-kinds.parcel"); got != "3 90000\n" {

@@ -1,16 +1,18 @@
 /*
- * kiln.h reads parcels, the files in which Kiln packs what a game loads. C99 or C++, no dependencies, no memory of its own: a parcel is a
- * block of bytes of yours, mapped or read, and all that comes out of it points into that block, or is decompressed into memory that you hand over. docs/formats/parcel.md is the format,
- * docs/runtime-c.md tells how to use this.
+ * kiln.h reads parcels, the files in which Kiln packs the content of a game. It is C99 or C++, without dependencies,
+ * and allocates no memory: a parcel is a block of your bytes, mapped or read. Results point into that block, or are
+ * decompressed into memory of yours. docs/formats/parcel.md describes the format, docs/runtime-c.md the use of this
+ * file.
  *
  * Include it where you need it, and in one file
  *
  *     #define KILN_IMPLEMENTATION
  *     #include "kiln.h"
  *
- * KILN_API may be defined before that (static, an export). KILN_NO_FILES leaves out the functions that map files. Functions give
- * KILN_OK, which is 0, or an error; kiln_words has it in words. A broken or hostile parcel gives errors and nothing worse: every offset is
- * checked before it is followed. All may be called from many threads at once, for nothing is written but what the caller hands over.
+ * KILN_API may be defined before that (static, an export). KILN_NO_FILES leaves out the functions that map files.
+ * Functions return KILN_OK, which is 0, or an error; kiln_words returns its text. A broken or hostile parcel gives at
+ * worst an error: every offset is checked before it is used. All functions may be called by several threads at the same
+ * time, because they write only to memory of the caller.
  */
 #ifndef KILN_H
 #define KILN_H
@@ -28,23 +30,23 @@ extern "C" {
 
 enum {
     KILN_OK = 0,
-    KILN_NOT_FOUND,   /* no mounted parcel has it */
-    KILN_NOT_PARCEL,  /* the file is none, or both of its headers are broken */
+    KILN_NOT_FOUND,   /* it is in no mounted parcel */
+    KILN_NOT_PARCEL,  /* the file is not a parcel, or both of its headers are broken */
     KILN_VERSION,     /* made for a newer reader */
-    KILN_DAMAGED,     /* something in it contradicts something else, or a checksum is wrong */
-    KILN_COMPRESSED,  /* it needs decompression: kiln_view of such a resource */
+    KILN_DAMAGED,     /* two parts contradict each other, or a checksum is wrong */
+    KILN_COMPRESSED,  /* it must be decompressed: from kiln_view */
     KILN_UNPACKING,   /* decompression failed, or gave another size */
-    KILN_ROOM,        /* the memory that was handed over is too small */
-    KILN_MISSING,     /* a resource that another one requires is in no mounted parcel */
-    KILN_CIRCLE,      /* needs go round in a circle, a chain of them is longer than 1000, or there are more than a million of them */
+    KILN_ROOM,        /* the caller's memory is too small */
+    KILN_MISSING,     /* a required resource is in no mounted parcel */
+    KILN_CIRCLE,      /* resources need each other in a circle or in a chain longer than 1000, or there are more than a million needs */
     KILN_FILE,        /* the file cannot be opened or mapped */
     KILN_UNTRUSTED    /* the parcel is not signed, or not by this key */
 };
 
-/* kiln_words says an error in a few words of English. */
+/* kiln_words returns a short English text for an error. */
 KILN_API const char *kiln_words(int error);
 
-/* Text within a parcel: UTF-8, no zero byte at its end. */
+/* A text in a parcel: UTF-8, without a zero byte at its end. */
 typedef struct kiln_text {
     const char *data;
     size_t size;
@@ -58,142 +60,161 @@ typedef struct kiln_section {
 
 enum { KILN_DIRECTORY, KILN_IDS, KILN_UUIDS, KILN_NAMES_TABLE, KILN_TYPES, KILN_NAMES, KILN_NEEDS, KILN_DICTIONARY, KILN_SIGNATURE, KILN_SECTIONS };
 
-/* A parcel that is open. There is nothing to close; the bytes must stay where they are as long as it is used. */
+/* An open parcel. It need not be closed. The bytes must not move while it is used. */
 typedef struct kiln_parcel {
     const uint8_t *data;
-    uint64_t end;        /* bytes of it that count */
-    uint64_t generation; /* grows with each change of the file */
-    uint32_t count;      /* resources */
+    uint64_t end;        /* size of the used part of the file, in bytes */
+    uint64_t generation; /* increases with each change of the file */
+    uint32_t count;      /* number of resources */
     uint32_t bits;       /* tables have 2^bits entries */
     uint32_t types;
-    uint8_t digest[32]; /* as it is written in the file: compare it with kiln_digest */
+    uint8_t digest[32]; /* the digest in the file: compare it with kiln_digest */
     kiln_section sections[KILN_SECTIONS];
 
-    /* Where look-ups go on if this parcel has no such resource: a patch, a mod or an addition is laid over the base by setting it. */
+    /*
+     * The parcel where look-ups continue if this parcel has no such resource: set it to lay a patch, a mod or an
+     * addition over the base.
+     */
     const struct kiln_parcel *under;
 } kiln_parcel;
 
 typedef struct kiln_resource {
-    const kiln_parcel *parcel; /* the one that has it */
-    uint32_t index;            /* in that parcel, by ascending id */
+    const kiln_parcel *parcel; /* the parcel that contains it */
+    uint32_t index;            /* in that parcel; resources are sorted by id */
     uint32_t id;
-    uint32_t sub;        /* id of the product within its asset, 0: the main one */
-    const uint8_t *uuid; /* of the asset: 16 bytes in the order in which they are printed */
-    const uint8_t *hash; /* BLAKE3 of the content: 32 bytes */
+    uint32_t sub;        /* id of the product within its asset; 0 for the main one */
+    const uint8_t *uuid; /* UUID of the asset: 16 bytes in the order in which they are printed */
+    const uint8_t *hash; /* BLAKE3 hash of the content: 32 bytes */
     kiln_text name;
-    uint64_t size;         /* of the content */
-    uint64_t stored;       /* of what is in the file */
+    uint64_t size;         /* of the content, in bytes */
+    uint64_t stored;       /* size in the file, in bytes */
     const uint8_t *payload; /* the stored bytes, aligned within the file to 2^align */
     uint32_t crc;           /* CRC-32 of the stored bytes */
-    uint32_t required;      /* how many resources it requires */
-    uint32_t optional;      /* how many more it would use */
+    uint32_t required;      /* number of resources that it requires */
+    uint32_t optional;      /* number of further resources that it would use */
     const uint8_t *needs;   /* see kiln_need */
     uint16_t type;          /* see kiln_type */
-    uint8_t codec;          /* 0: as it is, 1: Zstandard, 2: Zstandard with the parcel's dictionary */
+    uint8_t codec;          /* 0: not compressed, 1: Zstandard, 2: Zstandard with the parcel's dictionary */
     uint8_t align;
 } kiln_resource;
 
 /*
- * kiln_open opens the parcel in size bytes at data. It takes the same time for any parcel: all else is checked when it is used, or by
- * kiln_check. under becomes NULL.
+ * kiln_open opens the parcel in the size bytes at data. It takes the same time for any parcel: all else is checked when
+ * it is used, or by kiln_check. It sets under to NULL.
  */
 KILN_API int kiln_open(kiln_parcel *parcel, const void *data, size_t size);
 
-/* kiln_check holds a whole parcel to the specification, all but the payloads. It reads the index, not the payloads. */
+/* kiln_check checks a parcel against the specification, except the payloads. It reads only the index. */
 KILN_API int kiln_check(const kiln_parcel *parcel);
 
-/* kiln_at is the resource at an index, 0 to count - 1, of this parcel alone. */
+/* kiln_at returns the resource at an index, 0 to count - 1, of this parcel only. */
 KILN_API int kiln_at(const kiln_parcel *parcel, uint32_t index, kiln_resource *resource);
 
-/* Look-ups, in the parcel and then in those under it: KILN_NOT_FOUND if none has it. A broken entry is an error, and the search ends there. */
+/*
+ * Look-ups, in the parcel and then in those under it: KILN_NOT_FOUND if none has it. A broken entry is an error and
+ * ends the search.
+ */
 KILN_API int kiln_find(const kiln_parcel *parcel, uint32_t id, kiln_resource *resource);
 KILN_API int kiln_find_uuid(const kiln_parcel *parcel, const uint8_t uuid[16], uint32_t sub, kiln_resource *resource);
 KILN_API int kiln_find_name(const kiln_parcel *parcel, const char *name, size_t size, kiln_resource *resource);
 
 /*
- * kiln_type is the text of a type, and kiln_find_type the number of a text, or -1. Both walk the list of types: ask once after opening,
- * and compare numbers from then on. Numbers are a parcel's own.
+ * kiln_type returns the text of a type. kiln_find_type returns the number of a text, or -1. Both go through the list of
+ * types: call them once after opening, and then compare numbers. The numbers differ between parcels.
  */
 KILN_API kiln_text kiln_type(const kiln_parcel *parcel, uint32_t type);
 KILN_API int kiln_find_type(const kiln_parcel *parcel, const char *text, size_t size);
 
-/* kiln_need is the id of the i-th resource that it needs: i from 0, required ones first, in the order in which to load them. */
+/* kiln_need returns the id of the i-th resource that it needs. i begins at 0; required ones come first, in load order. */
 KILN_API uint32_t kiln_need(const kiln_resource *resource, uint32_t i);
 
-/* kiln_view points at the content where it lies, after it has compared its CRC. KILN_COMPRESSED if it does not lie there as it is. */
+/*
+ * kiln_view returns a pointer to the content in the parcel, after checking its CRC. It returns KILN_COMPRESSED if the
+ * content is compressed.
+ */
 KILN_API int kiln_view(const kiln_resource *resource, const void **content);
 
 /*
- * A function that decompresses Zstandard into room bytes and gives how many it wrote, anything else if it failed, for who wants another than the one in here.
- * dictionary is NULL or the parcel's. With the library of Zstandard, and user a ZSTD_DCtx, it is one line:
+ * A function that decompresses Zstandard into room bytes and returns the number of bytes written. Any other number is
+ * an error. It replaces the decompressor of this file. dictionary is NULL or the parcel's. With the Zstandard library,
+ * and a ZSTD_DCtx as user, it is one line:
  *
  *     return ZSTD_decompress_usingDict((ZSTD_DCtx *)user, to, room, from, size, dictionary, dictionary_size);
  */
 typedef size_t (*kiln_unpacker)(void *user, void *to, size_t room, const void *from, size_t size, const void *dictionary, size_t dictionary_size);
 
 /*
- * kiln_read writes the content, resource->size bytes, to memory of room bytes, after it has compared the CRC of what is stored. It decompresses what is compressed;
- * unpack is for who has a better decompressor, and NULL else. The one in here takes 18 KB of stack and no other memory, and reads what docs/formats/parcel.md
- * allows: a dictionary, windows up to 8 MiB. After an error the memory holds anything.
+ * kiln_read writes the content, resource->size bytes, to memory of room bytes. It checks the CRC of the stored bytes
+ * and decompresses them if necessary. unpack is another decompressor, or NULL. The one in this file takes 18 KB of
+ * stack and no other memory, and supports what docs/formats/parcel.md allows: a dictionary, windows up to 8 MiB. After
+ * an error the content of the memory is undefined.
  */
 KILN_API int kiln_read(const kiln_resource *resource, void *to, size_t room, kiln_unpacker unpack, void *user);
 
 /*
- * kiln_most is how many bytes the content can have at most, by what is stored of it. A broken parcel may claim that a few bytes become 256 MiB: a resource whose size is
- * above this is such a lie, and no memory need be taken for it. Only the heads of blocks are looked at.
+ * kiln_most returns the largest possible size of the content, computed from the stored bytes. A broken parcel may claim
+ * that a few bytes expand to 256 MiB: if the size of a resource exceeds this limit, the claim is false, and no memory
+ * need be allocated. It reads only the headers of blocks.
  */
 KILN_API uint64_t kiln_most(const kiln_resource *resource);
 
-/* kiln_verify compares content with the hash of the resource. About 0.6 GB/s, and the CRC has found accidents already: it is for patches. */
+/*
+ * kiln_verify compares content with the hash of the resource, at about 0.6 GB/s. It is for patches; the CRC already
+ * finds accidental damage.
+ */
 KILN_API int kiln_verify(const kiln_resource *resource, const void *content, size_t size);
 
-/* kiln_hash is the BLAKE3 hash of some bytes. */
+/* kiln_hash computes the BLAKE3 hash of some bytes. */
 KILN_API void kiln_hash(const void *data, size_t size, uint8_t hash[32]);
 
 /*
- * kiln_digest computes what all the parcel holds amounts to: what is signed. That it is equal to parcel->digest says that the index is as it was written; together
- * with kiln_verify of each content, all of it is.
+ * kiln_digest computes the digest of the content, which is the value that is signed. If it is equal to parcel->digest,
+ * the index is unchanged; together with kiln_verify of each content, the whole content is.
  */
 KILN_API int kiln_digest(const kiln_parcel *parcel, uint8_t digest[32]);
 
 /*
- * A function that tells whether an Ed25519 signature of size bytes is by a public key of 32 bytes: 1, or 0. With libsodium it is one line:
+ * A function that verifies an Ed25519 signature of size bytes by a public key of 32 bytes. It returns 1 if it is valid,
+ * else 0. With libsodium it is one line:
  *
  *     return crypto_sign_verify_detached(signature, message, size, key) == 0;
  */
 typedef int (*kiln_ed25519)(void *user, const uint8_t signature[64], const uint8_t *message, size_t size, const uint8_t key[32]);
 
 /*
- * kiln_trust holds a parcel to a public key of minisign, the second line of a .pub file: the signature to the digest, the index to itself (kiln_check) and to the
- * digest. KILN_UNTRUSTED, or KILN_DAMAGED. What is read from then on is what the key's owner signed if kiln_verify says so of each content.
+ * kiln_trust verifies a parcel with a public key of minisign, the second line of a .pub file: the signature of the
+ * digest, the index itself (kiln_check), and the digest of the index. It returns KILN_UNTRUSTED or KILN_DAMAGED if that
+ * fails. Afterwards, content that passes kiln_verify was signed by the key's owner.
  */
 KILN_API int kiln_trust(const kiln_parcel *parcel, const char *key, kiln_ed25519 verify, void *user);
 
 /*
- * kiln_same reports whether one loaded thing will do for two resources: they are of one parcel and one type, lie in the same place, and need nothing.
- * So the texture that a hundred models share is one on the graphics card: what such resources have in common is `payload`.
+ * kiln_same reports whether two resources can share one loaded value: they have the same parcel, type and place, and
+ * need nothing. A texture that a hundred models share is then one texture on the graphics card. Such resources have the
+ * same `payload`.
  */
 KILN_API int kiln_same(const kiln_resource *a, const kiln_resource *b);
 
-/* The order in which to load, see kiln_order_add. */
+/* A load order, see kiln_order_add. */
 typedef struct kiln_order {
-    uint32_t *ids; /* count of them: each after all that it needs */
+    uint32_t *ids; /* count ids, each after all that it needs */
     size_t count;
     size_t room;
-    size_t looked; /* needs that the last call looked up */
+    size_t looked; /* number of needs that the last call looked up */
 } kiln_order;
 
-/* kiln_order_begin takes memory of the caller, 16 bytes for each resource that may be loaded, and empties the list. */
+/* kiln_order_begin empties the list. memory is the caller's, 16 bytes for each resource that may be loaded. */
 KILN_API void kiln_order_begin(kiln_order *order, uint32_t *memory, size_t numbers);
 
 /*
- * kiln_order_add appends a resource after all that it requires, as far as that is not in the list; with optional also after what it would use, where
- * that is mounted and can be loaded: "Load order" in docs/formats/parcel.md. After an error the list is as it was.
+ * kiln_order_add appends a resource after all that it requires, except those in the list already. With optional it also
+ * appends optional needs that are mounted and can be loaded: "Load order" in docs/formats/parcel.md. After an error the
+ * list is unchanged.
  */
 KILN_API int kiln_order_add(kiln_order *order, const kiln_parcel *parcel, uint32_t id, int optional);
 
 #ifndef KILN_NO_FILES
-/* kiln_map_file maps a whole file (POSIX, Windows), read only; the path is UTF-8. An empty file is KILN_NOT_PARCEL. */
+/* kiln_map_file maps a whole file read-only (POSIX, Windows). The path is UTF-8. An empty file gives KILN_NOT_PARCEL. */
 KILN_API int kiln_map_file(const char *path, const void **data, size_t *size);
 KILN_API void kiln_unmap_file(const void *data, size_t size);
 #endif
@@ -201,27 +222,29 @@ KILN_API void kiln_unmap_file(const void *data, size_t size);
 /*
  * ---- live: content as it is built, for development ----
  *
- * What follows is the game's side of `kiln serve`: content without parcels, replaced while the game runs. docs/formats/live.md is the protocol,
- * docs/live.md tells how to use this. Unlike what stands above it takes memory (KILN_LIVE_REALLOC(p, size) and KILN_LIVE_FREE(p) may be defined) and sockets,
- * so its implementation is there only if KILN_LIVE_IMPLEMENTATION is defined besides KILN_IMPLEMENTATION; on Windows link ws2_32.
+ * The following functions are the game's side of `kiln serve`: content without parcels, replaced while the game runs.
+ * docs/formats/live.md describes the protocol, docs/live.md the use. Unlike the functions above, they use sockets and
+ * allocate memory (KILN_LIVE_REALLOC(p, size) and KILN_LIVE_FREE(p) may be defined). Therefore the implementation is
+ * included only if KILN_LIVE_IMPLEMENTATION is defined besides KILN_IMPLEMENTATION. On Windows link ws2_32.
  *
  *     kiln_live *live = kiln_live_open(&options);
  *     kiln_live_use_name(live, "sprites/tank.png");
  *     for (;;) { kiln_live_poll(live); ... kiln_live_value(live, kiln_live_find_name(live, "sprites/tank.png")) ... }
  *
- * All of it is for one thread. Nothing waits but kiln_live_wait, and kiln_live_open if it has to look up a name.
+ * All calls must be made by one thread. Only kiln_live_wait blocks, and kiln_live_open if it has to look up a host
+ * name.
  */
 
-/* A resource as the watcher has it. It stays where it is until the next kiln_live_poll. */
+/* A resource of the watcher. The pointer is valid until the next kiln_live_poll. */
 typedef struct kiln_live_resource {
     uint32_t id;
-    uint32_t sub;      /* id of the product within its asset, 0: the main one */
-    uint8_t uuid[16];  /* of the asset */
-    uint8_t hash[32];  /* BLAKE3 of the content */
-    uint64_t size;     /* of the content */
-    const char *name;  /* the asset's id, and ID#NAME for a product with a name of its own */
-    const char *type;  /* of product, as "texture" */
-    const uint32_t *needs; /* ids: required ones first, in load order */
+    uint32_t sub;      /* id of the product within its asset; 0 for the main one */
+    uint8_t uuid[16];  /* UUID of the asset */
+    uint8_t hash[32];  /* BLAKE3 hash of the content */
+    uint64_t size;     /* of the content, in bytes */
+    const char *name;  /* the asset's id, and ID#NAME for a product with its own name */
+    const char *type;  /* product type, such as "texture" */
+    const uint32_t *needs; /* ids; required ones first, in load order */
     uint32_t required;
     uint32_t optional;
 } kiln_live_resource;
@@ -229,69 +252,89 @@ typedef struct kiln_live_resource {
 typedef struct kiln_live kiln_live;
 
 typedef struct kiln_live_options {
-    const char *address;  /* of the watcher: host and port, http:// before it or not; NULL: "127.0.0.1:7171". A name but localhost is looked up, see kiln_live_open */
-    const char *token;    /* if it listens beyond this machine; else NULL */
-    const char *game;     /* name for people, or NULL */
-    const char *platform; /* whose content is wanted; NULL: the project's first */
-    void *user;           /* goes to the functions below */
+    const char *address;  /* of the watcher: host and port, with or without http://; NULL means "127.0.0.1:7171"; host names: see kiln_live_open */
+    const char *token;    /* if the watcher listens beyond this machine; else NULL */
+    const char *game;     /* name for the dashboard, or NULL */
+    const char *platform; /* platform of the content; NULL means the project's first */
+    void *user;           /* passed to the functions below */
 
     /*
-     * load makes of a resource what the game uses, and puts it into *value, where the old one is (NULL the first time). It is called by kiln_live_poll
-     * alone, in load order: for a resource that is new or has changed with its content, and with data NULL for one of which only something that it needs has. data is gone
-     * when it returns, which it must: no exception and no longjmp may lead out of any of these functions. Anything but 0 is a refusal: *value must be as it was, and goes on being used. The old value is not unloaded: that is load's to do.
+     * load converts a resource to what the game uses, and stores it in *value, which contains the old value (NULL the
+     * first time). kiln_live_poll calls it in load order: with the content for a resource that is new or has changed,
+     * and with data NULL if only something that the resource needs has changed. data is valid only during the call.
+     * None of these functions may be left by an exception or longjmp. A result other than 0 is a refusal: *value must
+     * be unchanged, and stays in use. load itself must unload the old value.
      */
     int (*load)(void *user, kiln_live *live, const kiln_live_resource *resource, const void *data, size_t size, void **value);
 
-    /* unload drops what load made of a resource that nobody uses any more. NULL: nothing is to be done. */
+    /* unload frees the value of a resource that is not used any more. NULL: nothing is called. */
     void (*unload)(void *user, kiln_live *live, const kiln_live_resource *resource, void *value);
 
-    /* notify tells of "connected", "disconnected", "failed", "mended" and "refused", with an asset or a reason. NULL: nobody is told. */
+    /*
+     * notify reports the events "connected", "disconnected", "failed", "mended" and "refused", with an asset or a
+     * reason. NULL: nothing is called.
+     */
     void (*notify)(void *user, kiln_live *live, const char *event, const char *text);
 } kiln_live_options;
 
 /*
- * kiln_live_open begins to connect; the texts of the options must stay. NULL if the address is none, or there is no memory. An address in numbers, or localhost, takes no time; another
- * name is looked up by the system, which may take it many seconds: open such a one on a thread of yours, and use it on another once it is there.
+ * kiln_live_open begins to connect. The texts of the options must stay valid. It returns NULL if the address is not
+ * valid, or there is no memory. A numeric address or localhost takes no time. Another name is looked up by the system,
+ * which may take many seconds: open it on another thread, and then use it on one thread.
  */
 KILN_API kiln_live *kiln_live_open(const kiln_live_options *options);
 
-/* kiln_live_close unloads all and ends the connection. Within load, unload or notify it does so when these have returned: none but unload is called after it, and the
- * kiln_live is gone when kiln_live_poll returns. */
+/*
+ * kiln_live_close unloads everything and ends the connection. If it is called in load, unload or notify, that happens
+ * after these have returned: afterwards only unload is called, and the kiln_live is freed when kiln_live_poll returns.
+ */
 KILN_API void kiln_live_close(kiln_live *live);
 
 /*
- * kiln_live_poll puts in place what has arrived: call it once a frame. It never waits. It gives how many resources were loaded, told or refused: 0 most of the
- * time. All that belongs together comes at once, and only when the content of the last one is there.
+ * kiln_live_poll applies the changes that have arrived: call it once a frame. It never blocks. It returns the number of
+ * resources that were loaded, notified or refused, which is usually 0. Related changes are applied together, after the
+ * content of the last one has arrived.
  */
 KILN_API int kiln_live_poll(kiln_live *live);
 
-/* kiln_live_wait waits up to so many milliseconds until something comes in: for loading screens, and for tools. Then poll. */
+/*
+ * kiln_live_wait waits until data arrives, at most this many milliseconds: for loading screens and tools. Call
+ * kiln_live_poll afterwards.
+ */
 KILN_API void kiln_live_wait(kiln_live *live, int milliseconds);
 
-/* kiln_live_ready tells whether the watcher has told what there is, and all that is in use is there. */
+/* kiln_live_ready reports whether the list of resources and all content in use have arrived. */
 KILN_API int kiln_live_ready(const kiln_live *live);
 
-/* Look-ups, NULL: there is no such resource. */
+/* Look-ups. NULL if there is no such resource. */
 KILN_API const kiln_live_resource *kiln_live_find(const kiln_live *live, uint32_t id);
 KILN_API const kiln_live_resource *kiln_live_find_uuid(const kiln_live *live, const uint8_t uuid[16], uint32_t sub);
 KILN_API const kiln_live_resource *kiln_live_find_name(const kiln_live *live, const char *name);
 
-/* kiln_live_count is how many resources there are, kiln_live_at one of them by a number from 0, in no order; NULL: it is gone. */
+/*
+ * kiln_live_count returns the number of resources, kiln_live_at one of them by a number from 0, in no fixed order. NULL
+ * means that it was removed.
+ */
 KILN_API size_t kiln_live_count(const kiln_live *live);
 KILN_API const kiln_live_resource *kiln_live_at(const kiln_live *live, size_t index);
 
 /*
- * kiln_live_use has a resource, and all that it needs, loaded by a coming poll and kept up to date from then on. What there is no resource of that name of, the watcher is
- * asked for, and it is used when it is there; of an id it is not asked, and before the watcher's first build has ended an id may not be there yet. Each use wants an unuse. KILN_NOT_FOUND, KILN_ROOM (no memory) or KILN_OK.
+ * kiln_live_use makes later polls load a resource and all that it needs, and keep them up to date. If there is no
+ * resource of a name, the watcher is asked to build it, and it is used when it arrives. The watcher is not asked for
+ * ids: before its first build has ended, an id may be unknown. Each use needs an unuse. Returns KILN_NOT_FOUND,
+ * KILN_ROOM (no memory) or KILN_OK.
  */
 KILN_API int kiln_live_use(kiln_live *live, uint32_t id);
 KILN_API int kiln_live_use_name(kiln_live *live, const char *name);
 KILN_API int kiln_live_unuse(kiln_live *live, uint32_t id);
 
-/* kiln_live_value is what load made of a resource; NULL if it is not loaded (yet). */
+/* kiln_live_value returns the value of a resource from load, or NULL if it is not loaded (yet). */
 KILN_API void *kiln_live_value(const kiln_live *live, const kiln_live_resource *resource);
 
-/* kiln_live_log says something to the people at the dashboard; level is debug, info, warning or error. It is dropped if there is no connection. */
+/*
+ * kiln_live_log writes a line to the dashboard; level is debug, info, warning or error. The line is lost if there is no
+ * connection.
+ */
 KILN_API void kiln_live_log(kiln_live *live, const char *level, const char *text);
 
 #ifdef __cplusplus
@@ -323,13 +366,13 @@ KILN_API const char *kiln_words(int error) {
     return "an error that is not Kiln's";
 }
 
-/* ---- numbers, and the two hashes of the format that are no BLAKE3 ---- */
+/* ---- numbers, CRC-32 and MurmurHash3 ---- */
 
 static uint32_t kilni_u16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 static uint32_t kilni_u32(const uint8_t *p) { return kilni_u16(p) | kilni_u16(p + 2) << 16; }
 static uint64_t kilni_u64(const uint8_t *p) { return kilni_u32(p) | (uint64_t)kilni_u32(p + 4) << 32; }
 
-/* What CRC-32 makes of a word that has only its i-th four bits: 8 x 16 numbers, so that four bytes are eight look-ups that wait for nothing. */
+/* CRC-32 of a word where only the i-th four bits are set: 8 x 16 numbers, so that four bytes are eight independent look-ups. */
 static const uint32_t kilni_crc_table[8][16] = {
     {0x00000000u, 0xB8BC6765u, 0xAA09C88Bu, 0x12B5AFEEu, 0x8F629757u, 0x37DEF032u, 0x256B5FDCu, 0x9DD738B9u,
      0xC5B428EFu, 0x7D084F8Au, 0x6FBDE064u, 0xD7018701u, 0x4AD6BFB8u, 0xF26AD8DDu, 0xE0DF7733u, 0x58631056u},
@@ -402,7 +445,10 @@ static int kilni_good(const uint8_t *slot) {
     return memcmp(slot, "\x89KPRC\r\n\x1A", 8) == 0 && kilni_crc(slot, KILNI_SLOT - 4) == kilni_u32(slot + KILNI_SLOT - 4);
 }
 
-/* kilni_open_section takes section i from its 24 bytes, of which the size must be exact if it is of the first four, and at most most else. */
+/*
+ * kilni_open_section reads section i from its 24 bytes. The size must be exact for the first four sections, and at most
+ * most for the others.
+ */
 static int kilni_open_section(kiln_parcel *p, int i, const uint8_t *at, uint64_t exact, uint64_t most) {
     uint64_t offset = kilni_u64(at), size = kilni_u64(at + 8);
     p->sections[i].crc = kilni_u32(at + 16);
@@ -418,7 +464,7 @@ static int kilni_open_section(kiln_parcel *p, int i, const uint8_t *at, uint64_t
     return KILN_OK;
 }
 
-/* kilni_walk_types passes over n types and gives where the next one begins, or NULL if they are not well formed. */
+/* kilni_walk_types skips n types and returns the start of the next one, or NULL if one is not valid. */
 static const uint8_t *kilni_walk_types(const kiln_section *s, uint32_t n) {
     size_t at = 0;
     for (; n; n--) {
@@ -485,7 +531,7 @@ KILN_API int kiln_find_type(const kiln_parcel *p, const char *text, size_t size)
 
 /* ---- records ---- */
 
-/* kilni_page is the k-th page of records and how many bytes it has, or NULL if it cannot lie where the directory says. */
+/* kilni_page returns the k-th page of records and its size, or NULL if the place in the directory is not valid. */
 static const uint8_t *kilni_page(const kiln_parcel *p, uint32_t k, size_t *size) {
     uint64_t offset = kilni_u64(p->sections[KILN_DIRECTORY].data + (size_t)16 * k);
     uint32_t left = p->count - k * KILNI_PAGE;
@@ -494,7 +540,7 @@ static const uint8_t *kilni_page(const kiln_parcel *p, uint32_t k, size_t *size)
     return p->data + (size_t)offset;
 }
 
-/* kilni_places takes what a record says about places, and tells whether all of it is possible. */
+/* kilni_places reads the positions in a record, and reports whether all of them are valid. */
 static int kilni_places(const kiln_parcel *p, const uint8_t *b, kiln_resource *r) {
     uint64_t offset = kilni_u64(b + 32), needs = kilni_u32(b + 96);
     uint32_t name = kilni_u32(b + 56), name_size = kilni_u32(b + 60);
@@ -545,10 +591,10 @@ KILN_API uint32_t kiln_need(const kiln_resource *r, uint32_t i) { return kilni_u
 
 /* ---- look-ups ---- */
 
-/* What is looked for: by the table it is the id, the UUID with sub, or the name. */
+/* The key to search, by table: the id, the UUID with sub, or the name. */
 typedef struct kilni_query {
     int table;
-    uint32_t key; /* in that table; the id itself */
+    uint32_t key; /* key in that table; for ids the id itself */
     uint32_t sub;
     const uint8_t *bytes; /* of the UUID or the name */
     size_t size;
@@ -562,7 +608,7 @@ static int kilni_matches(const kilni_query *q, const kiln_resource *r) {
     return r->name.size == q->size && memcmp(r->name.data, q->bytes, q->size) == 0;
 }
 
-/* kilni_look searches one parcel: Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), then entry after entry. */
+/* kilni_look searches one parcel: Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), then linear probing. */
 static int kilni_look(const kiln_parcel *p, const kilni_query *q, kiln_resource *r) {
     const uint8_t *table = p->sections[q->table].data;
     uint32_t size = 1u << p->bits, at = q->key * 2654435769u >> (32 - p->bits), left;
@@ -621,13 +667,13 @@ KILN_API int kiln_find_uuid(const kiln_parcel *p, const uint8_t uuid[16], uint32
 
 KILN_API int kiln_find_name(const kiln_parcel *p, const char *name, size_t size, kiln_resource *r) {
     kilni_query q = kilni_by_name(name, size);
-    if (!size || size > KILNI_MAX_NAME) return KILN_NOT_FOUND; /* nothing has the empty name */
+    if (!size || size > KILNI_MAX_NAME) return KILN_NOT_FOUND; /* no resource has an empty name */
     return kilni_search(p, &q, r);
 }
 
 /* ---- checking ---- */
 
-/* kilni_utf8 tells whether all is valid UTF-8 (RFC 3629) without a zero byte. */
+/* kilni_utf8 reports whether the text is valid UTF-8 (RFC 3629) without a zero byte. */
 static int kilni_utf8(const uint8_t *p, size_t n) {
     while (n) {
         uint32_t c = *p, least = 0;
@@ -670,7 +716,7 @@ static int kilni_check_types(const kiln_parcel *p) {
     return KILN_OK;
 }
 
-/* kilni_check_record: a look-up by anything that the record has must lead to it. */
+/* kilni_check_record checks that a look-up by each key of the record finds it. */
 static int kilni_check_record(const kiln_parcel *p, const kiln_resource *r) {
     kiln_resource found;
     kilni_query q = kilni_by_id(r->id);
@@ -704,20 +750,20 @@ KILN_API int kiln_check(const kiln_parcel *p) {
 }
 
 /*
- * ---- Zstandard (RFC 8878): one pass, straight into the memory of the content, 18 KB of stack ----
+ * ---- Zstandard (RFC 8878): one pass, directly into the memory of the content, 18 KB of stack ----
  *
- * Literals of a block are decoded to the end of the room that the block has, and sequences move them from there: what a block still has to write is
- * never more than what lies between, so nothing is overwritten that is still to be read.
+ * The literals of a block are decoded to the end of the block's room, and sequences move them from there. The rest of
+ * the block's output always fits into the space before the unread literals, so these are not overwritten.
  */
 
-#define KILNI_BLOCK ((size_t)1 << 17) /* of content, at most */
+#define KILNI_BLOCK ((size_t)1 << 17) /* most content of a block */
 #define KILNI_WINDOW ((uint64_t)8 << 20)
 #define KILNI_LETTERS 11 /* bits of the longest Huffman code */
-#define KILNI_STATES 9   /* and of the largest table of states */
+#define KILNI_STATES 9   /* bits of the largest table of states */
 
 enum { KILNI_LITERAL, KILNI_OFFSET, KILNI_MATCH, KILNI_WEIGHT };
 
-/* What a state stands for: a number of base and so many extra bits; and which state comes next: next and so many bits. */
+/* The meaning of a state: the number base plus extra bits; and the next state: next plus bits. */
 typedef struct kilni_cell {
     uint16_t next;
     uint8_t bits, extra;
@@ -726,20 +772,20 @@ typedef struct kilni_cell {
 
 typedef struct kilni_zstd {
     kilni_cell cells[3][1 << KILNI_STATES]; /* of literal lengths, offsets, match lengths */
-    int logs[3];                            /* -1: there is none yet */
+    int logs[3];                            /* -1: no table yet */
     uint16_t letters[1 << KILNI_LETTERS];   /* letter * 256 + bits of its code */
-    unsigned letter_bits;                   /* 0: there are none yet */
-    uint32_t offsets[3];                    /* that may be repeated */
-    const uint8_t *dictionary;              /* content of it */
+    unsigned letter_bits;                   /* 0: none yet */
+    uint32_t offsets[3];                    /* repeat offsets */
+    const uint8_t *dictionary;              /* content of the dictionary */
     size_t dictionary_size;
-    uint8_t *begin, *at, *end; /* of the frame's content; end of all room */
-    size_t window, most;       /* of a block */
-    uint8_t *stop;             /* of the room of the block */
+    uint8_t *begin, *at, *end; /* content of the frame: begin, current position, end of the room */
+    size_t window, most;       /* window size; most content of a block */
+    uint8_t *stop;             /* end of the room of the block */
     const uint8_t *literals, *literals_end;
-    int inside; /* they lie at stop */
+    int inside; /* the literals are at stop */
 } kilni_zstd;
 
-/* kilni_high is the place of the highest bit of a number that is not 0. */
+/* kilni_high returns the position of the highest bit of a number other than 0. */
 static unsigned kilni_high(uint32_t x) {
 #if defined(__GNUC__)
     return 31u - (unsigned)__builtin_clz(x);
@@ -750,16 +796,16 @@ static unsigned kilni_high(uint32_t x) {
 #endif
 }
 
-/* Bits that are read from the end of some bytes towards their beginning. After too many were read, used is above 64. */
+/* Bits read from the end of some bytes towards their begin. If too many were read, used is above 64. */
 typedef struct kilni_bits {
-    const uint8_t *begin, *at; /* value is 8 bytes at at; fewer where there are fewer */
+    const uint8_t *begin, *at; /* value has the 8 bytes at at, or fewer if there are fewer */
     uint64_t value;
-    unsigned used; /* of value, from its highest bit on */
+    unsigned used; /* bits of value used, from the highest on */
 } kilni_bits;
 
 static int kilni_bits_begin(kilni_bits *b, const uint8_t *p, size_t n) {
     size_t i;
-    if (!n || !p[n - 1]) return 0; /* its highest bit says where the bits end */
+    if (!n || !p[n - 1]) return 0; /* the highest bit of the last byte marks the end of the bits */
     b->begin = b->at = p;
     b->value = 0;
     b->used = 8 - kilni_high(p[n - 1]);
@@ -773,7 +819,7 @@ static int kilni_bits_begin(kilni_bits *b, const uint8_t *p, size_t n) {
     return 1;
 }
 
-/* kilni_more has at least 57 bits at hand, if there are so many; 0: too many have been read. */
+/* kilni_more makes at least 57 bits available, if there are so many. It returns 0 if too many were read. */
 static int kilni_more(kilni_bits *b) {
     size_t n = b->used >> 3;
     if (b->used > 64) return 0;
@@ -795,7 +841,7 @@ static uint32_t kilni_take_bits(kilni_bits *b, unsigned n) {
 
 static int kilni_all_taken(const kilni_bits *b) { return b->at == b->begin && b->used == 64; }
 
-/* kilni_forward looks at 25 bits from a place on, in the order of the bytes; behind the end there are zeros. */
+/* kilni_forward returns 25 bits from a bit position, in the order of the bytes. After the end there are zeros. */
 static uint32_t kilni_forward(const uint8_t *p, size_t size, size_t at) {
     uint32_t v = 0;
     size_t i;
@@ -803,7 +849,10 @@ static uint32_t kilni_forward(const uint8_t *p, size_t size, size_t at) {
     return v >> (at & 7);
 }
 
-/* kilni_chances reads how likely each symbol is, -1: less than once, and gives how many bytes that took, 0: it is wrong. */
+/*
+ * kilni_chances reads the probabilities of symbols, where -1 is "less than 1". It returns the number of bytes, or 0 if
+ * they are not valid.
+ */
 static size_t kilni_chances(const uint8_t *p, size_t size, int16_t chances[256], unsigned *count, unsigned *log, unsigned most) {
     size_t at = 4;
     uint32_t left, zeros = 0;
@@ -821,7 +870,7 @@ static size_t kilni_chances(const uint8_t *p, size_t size, int16_t chances[256],
         chances[n++] = (int16_t)((int)v - 1);
         left -= v ? v - 1 : 1;
         if (v != 1) continue;
-        do { /* two bits say how many more have none, 3: and two bits follow */
+        do { /* two bits with the number of further zeros; 3 means that two more bits follow */
             zeros = kilni_forward(p, size, at) & 3;
             at += 2;
             if (n + zeros > 256) return 0;
@@ -833,7 +882,7 @@ static size_t kilni_chances(const uint8_t *p, size_t size, int16_t chances[256],
     return left || n < 2 || at > 8 * size ? 0 : (at + 7) >> 3;
 }
 
-/* kilni_meanings puts into cells, whose base is a symbol, what that stands for. */
+/* kilni_meanings replaces the symbols in the base of cells by their meaning. */
 static int kilni_meanings(kilni_cell *cells, unsigned count, int kind) {
     static const uint8_t literal[36] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
     static const uint8_t match[53] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -879,7 +928,7 @@ static int kilni_states(kilni_cell *cells, const int16_t *chances, unsigned coun
     return kilni_meanings(cells, size, kind);
 }
 
-/* kilni_weights reads weights that are compressed, and gives how many they are, 0: they are wrong. */
+/* kilni_weights reads compressed weights and returns their number, or 0 if they are not valid. */
 static unsigned kilni_weights(const uint8_t *p, size_t size, uint8_t weights[256]) {
     kilni_cell cells[64];
     int16_t chances[256];
@@ -891,7 +940,7 @@ static unsigned kilni_weights(const uint8_t *p, size_t size, uint8_t weights[256
     states[0] = kilni_take_bits(&b, log);
     states[1] = kilni_take_bits(&b, log);
     if (!kilni_more(&b)) return 0;
-    for (turn = 0; n < 254; turn ^= 1) { /* two states take turns, and the first one that wants bits when there are none ends it */
+    for (turn = 0; n < 254; turn ^= 1) { /* two states alternate; the first one that needs bits when there are none ends the list */
         const kilni_cell *c = &cells[states[turn]];
         weights[n++] = (uint8_t)c->base;
         if (c->bits && kilni_all_taken(&b)) {
@@ -904,7 +953,7 @@ static unsigned kilni_weights(const uint8_t *p, size_t size, uint8_t weights[256
     return 0;
 }
 
-/* kilni_tree reads what Huffman codes there are, and gives how many bytes that took, 0: it is wrong. */
+/* kilni_tree reads the Huffman codes, and returns the number of bytes, or 0 if they are not valid. */
 static size_t kilni_tree(kilni_zstd *z, const uint8_t *p, size_t size) {
     uint8_t weights[256];
     uint32_t starts[KILNI_LETTERS + 2] = {0}, total = 0, rest, at;
@@ -921,7 +970,7 @@ static size_t kilni_tree(kilni_zstd *z, const uint8_t *p, size_t size) {
     }
     if (!total || total >= 1u << KILNI_LETTERS) return 0;
     log = kilni_high(total) + 1;
-    rest = (1u << log) - total; /* is the last one's, which is not written */
+    rest = (1u << log) - total; /* weight of the last symbol, which is not stored */
     if (rest & (rest - 1)) return 0;
     weights[n++] = (uint8_t)(kilni_high(rest) + 1);
     for (i = 0; i < n; i++) starts[weights[i]]++;
@@ -948,7 +997,7 @@ static size_t kilni_tree(kilni_zstd *z, const uint8_t *p, size_t size) {
         (b).used += code & 255;                                                      \
     } while (0)
 
-/* kilni_stream decodes the letters of one stream, up to its end. */
+/* kilni_stream decodes the letters of one stream to its end. */
 static int kilni_stream(const kilni_zstd *z, kilni_bits b, uint8_t *to, const uint8_t *end) {
     while (to < end) {
         if (!kilni_more(&b)) return 0;
@@ -957,7 +1006,7 @@ static int kilni_stream(const kilni_zstd *z, kilni_bits b, uint8_t *to, const ui
     return kilni_all_taken(&b) || (kilni_more(&b) && kilni_all_taken(&b));
 }
 
-/* kilni_four decodes four streams, as long as all of them have plenty side by side. */
+/* kilni_four decodes four streams in parallel, while each of them has enough data. */
 static int kilni_four(const kilni_zstd *z, const uint8_t *p, size_t size, uint8_t *to, size_t room) {
     kilni_bits b[4];
     uint8_t *at[4], *end = to + room;
@@ -985,7 +1034,7 @@ static int kilni_four(const kilni_zstd *z, const uint8_t *p, size_t size, uint8_
     return 1;
 }
 
-/* kilni_literals finds or decodes the literals of a block, and gives how many bytes they took, 0: they are wrong. */
+/* kilni_literals finds or decodes the literals of a block, and returns the number of bytes, or 0 if they are not valid. */
 static size_t kilni_literals(kilni_zstd *z, const uint8_t *p, size_t size) {
     static const uint8_t heads[2][4] = {{1, 2, 1, 3}, {3, 3, 4, 5}};
     unsigned kind = p[0] & 3u, form = p[0] >> 2 & 3u;
@@ -1019,7 +1068,7 @@ static size_t kilni_literals(kilni_zstd *z, const uint8_t *p, size_t size) {
     return head + used;
 }
 
-/* kilni_table reads the table of one of the three kinds, and gives how many bytes that took, -1: it is wrong. */
+/* kilni_table reads the table of one of the three kinds, and returns the number of bytes, or -1 if it is not valid. */
 static int kilni_table(kilni_zstd *z, int kind, unsigned mode, const uint8_t *p, size_t size) {
     static const int16_t usual[3][53] = {
         {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1},
@@ -1050,7 +1099,7 @@ static int kilni_table(kilni_zstd *z, int kind, unsigned mode, const uint8_t *p,
     return z->logs[kind] < 0 ? -1 : 0;
 }
 
-/* kilni_offset makes of an offset's number how far back it leads, and notes it. */
+/* kilni_offset converts an offset's number to a distance, and updates the repeat offsets. */
 static uint32_t kilni_offset(uint32_t offsets[3], uint32_t number, int no_literals) {
     uint32_t offset;
     if (number > 3) offset = number - 3;
@@ -1069,7 +1118,7 @@ static uint32_t kilni_offset(uint32_t offsets[3], uint32_t number, int no_litera
     return offsets[0] = offset;
 }
 
-/* kilni_repeat writes n bytes that are there already, so far back; up to stop it may write what it likes. */
+/* kilni_repeat copies n bytes from the distance back. It may write anything up to stop. */
 static void kilni_repeat(uint8_t *to, size_t back, size_t n, const uint8_t *stop) {
     const uint8_t *from = to - back;
     uint8_t *end = to + n;
@@ -1082,7 +1131,7 @@ static void kilni_repeat(uint8_t *to, size_t back, size_t n, const uint8_t *stop
         while (to < end);
         return;
     }
-    if (back < 8) { /* after eight bytes the pattern is there as often as it takes to go back eight at least */
+    if (back < 8) { /* after eight bytes the pattern is repeated often enough to copy from at least eight bytes back */
         int i;
         for (i = 0; i < 8; i++) to[i] = from[i];
         to += 8;
@@ -1091,7 +1140,7 @@ static void kilni_repeat(uint8_t *to, size_t back, size_t n, const uint8_t *stop
     for (; to < end; to += 8, from += 8) memcpy(to, from, 8);
 }
 
-/* kilni_match writes what a sequence repeats, of the dictionary perhaps; 0: there is no such thing. */
+/* kilni_match copies a match, which may begin in the dictionary. It returns 0 if the match is not valid. */
 static int kilni_match(const kilni_zstd *z, uint8_t *to, size_t back, size_t n, const uint8_t *stop) {
     size_t made = (size_t)(to - z->begin);
     if (back <= made) {
@@ -1108,7 +1157,7 @@ static int kilni_match(const kilni_zstd *z, uint8_t *to, size_t back, size_t n, 
     return 1;
 }
 
-/* kilni_sequences writes the content of a block: literals, what is repeated, literals, and so on. */
+/* kilni_sequences writes the content of a block: literals and matches in turn. */
 static int kilni_sequences(kilni_zstd *z, uint32_t count, const uint8_t *p, size_t size) {
     const uint8_t *literals = z->literals, *literals_end = z->literals_end, *stop = z->inside ? literals : z->stop;
     const kilni_cell *l, *o, *m;
@@ -1187,13 +1236,16 @@ static int kilni_block(kilni_zstd *z, const uint8_t *p, size_t size) {
     return kilni_sequences(z, count, p, size);
 }
 
-/* kilni_take_dictionary has a frame begin with a dictionary: raw content, or as zstd --train makes it; 0: it is not the frame's. */
+/*
+ * kilni_take_dictionary begins a frame with a dictionary: raw content, or in the format of zstd --train. It returns 0
+ * if it is not the frame's dictionary.
+ */
 static int kilni_take_dictionary(kilni_zstd *z, uint32_t id, const uint8_t *d, size_t size) {
     size_t at = 8, used;
     int i;
     int own = size >= 4 && kilni_u32(d) == 0xEC30A437u;
     if (own && (size < 21 || !kilni_u32(d + 4))) return 0;
-    if (id != (own ? kilni_u32(d + 4) : 0)) return !id; /* a frame that names none has none */
+    if (id != (own ? kilni_u32(d + 4) : 0)) return !id; /* a frame without a dictionary id uses none */
     z->dictionary = d, z->dictionary_size = size;
     if (!own) return 1;
     used = kilni_tree(z, d + at, size - at);
@@ -1245,20 +1297,20 @@ static uint64_t kilni_xxh64(const uint8_t *p, size_t n) {
     return h ^ h >> 32;
 }
 
-/* What the head of a frame says. */
+/* The header of a frame. */
 typedef struct kilni_head {
-    size_t size; /* of the head, behind the first four bytes */
+    size_t size; /* of the header, without the first four bytes */
     uint64_t window;
-    uint64_t content; /* -1: it is not told */
+    uint64_t content; /* -1 if not stated */
     uint32_t dictionary;
     int checked; /* four bytes of XXH64 follow the blocks */
 } kilni_head;
 
-/* kilni_frame_head reads the head of a frame behind its first four bytes. */
+/* kilni_frame_head reads the header of a frame after its first four bytes. */
 static int kilni_frame_head(kilni_head *h, const uint8_t *p, size_t size) {
     static const uint8_t id_bytes[4] = {0, 1, 2, 4}, content_bytes[4] = {0, 2, 4, 8};
     size_t ids, contents, i;
-    int one; /* segment: the window is the content */
+    int one; /* single segment: the window is the content */
     if (!size || p[0] & 8) return 0;
     one = p[0] >> 5 & 1;
     ids = id_bytes[p[0] & 3];
@@ -1275,13 +1327,13 @@ static int kilni_frame_head(kilni_head *h, const uint8_t *p, size_t size) {
     return h->window <= KILNI_WINDOW;
 }
 
-/* kilni_other_frame gives how many bytes a frame has that is none of Zstandard's and is passed over, 0: it is none. */
+/* kilni_other_frame returns the size of a skippable frame, or 0 if it is not one. */
 static size_t kilni_other_frame(const uint8_t *p, size_t size) {
     if (size < 8 || (kilni_u32(p) & 0xFFFFFFF0u) != 0x184D2A50u || kilni_u32(p + 4) > size - 8) return 0;
     return 8 + (size_t)kilni_u32(p + 4);
 }
 
-/* kilni_block_head reads the head of a block, and gives how many bytes follow it. */
+/* kilni_block_head reads the header of a block, and returns the number of bytes that follow it. */
 static size_t kilni_block_head(const uint8_t *p, int *last, unsigned *kind, size_t *size) {
     *last = p[0] & 1;
     *kind = p[0] >> 1 & 3u;
@@ -1289,7 +1341,7 @@ static size_t kilni_block_head(const uint8_t *p, int *last, unsigned *kind, size
     return *kind == 1 ? 1 : *size;
 }
 
-/* kilni_blocks decompresses the blocks of a frame, and gives how many bytes they have, 0: one is wrong. */
+/* kilni_blocks decompresses the blocks of a frame, and returns the number of bytes, or 0 if one is not valid. */
 static size_t kilni_blocks(kilni_zstd *z, const uint8_t *p, size_t size) {
     size_t at = 0;
     int last = 0;
@@ -1313,7 +1365,7 @@ static size_t kilni_blocks(kilni_zstd *z, const uint8_t *p, size_t size) {
     return at;
 }
 
-/* kilni_unframe decompresses one frame behind its first four bytes, and gives how many bytes it has, 0: it is wrong. */
+/* kilni_unframe decompresses one frame after its first four bytes, and returns the number of bytes, or 0 if it is not valid. */
 static size_t kilni_unframe(kilni_zstd *z, const uint8_t *p, size_t size, const uint8_t *dictionary, size_t dictionary_size) {
     kilni_head h;
     size_t used;
@@ -1403,21 +1455,21 @@ KILN_API int kiln_read(const kiln_resource *r, void *to, size_t room, kiln_unpac
     return unpack(user, to, (size_t)r->size, r->payload, (size_t)r->stored, d->data, d->size) == r->size ? KILN_OK : KILN_UNPACKING;
 }
 
-/* ---- BLAKE3: the hash without a key, 32 bytes of it; section 2 of the BLAKE3 paper. One block at a time, 0.6 GB/s. ---- */
+/* ---- BLAKE3: the unkeyed hash with 32 bytes of output; section 2 of the BLAKE3 paper. One block at a time, 0.6 GB/s. ---- */
 
 typedef struct kilni_hasher {
     uint32_t stack[54][8]; /* values of finished subtrees, the largest first: 2^54 chunks are 2^64 bytes */
     int depth;
-    uint64_t chunk;    /* number of the chunk that is under way */
+    uint64_t chunk;    /* number of the current chunk */
     uint32_t cv[8];    /* its chaining value */
-    int blocks;        /* how many of its blocks are in that */
-    uint8_t block[64]; /* the next one, which is held back: the last one of all is hashed in another way */
+    int blocks;        /* number of its blocks that are in the chaining value */
+    uint8_t block[64]; /* the next block, held back because the very last one is hashed in another way */
     size_t used;
 } kilni_hasher;
 
 static const uint32_t kilni_iv[8] = {0x6A09E667u, 0xBB67AE85u, 0x3C6EF372u, 0xA54FF53Au, 0x510E527Fu, 0x9B05688Cu, 0x1F83D9ABu, 0x5BE0CD19u};
 
-/* Which word of the block each of the 16 places of a round takes: the permutation, applied 0 to 6 times. */
+/* The word of the block for each of the 16 places of a round: the permutation, applied 0 to 6 times. */
 static const uint8_t kilni_schedule[7][16] = {
     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},  {2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8},
     {3, 4, 10, 12, 13, 2, 7, 14, 6, 5, 9, 0, 11, 15, 8, 1},  {10, 7, 12, 9, 14, 3, 13, 15, 4, 0, 11, 2, 5, 8, 1, 6},
@@ -1465,7 +1517,7 @@ static void kilni_store(uint8_t to[32], const uint32_t cv[8]) {
     for (i = 0; i < 32; i++) to[i] = (uint8_t)(cv[i / 4] >> 8 * (i % 4));
 }
 
-/* kilni_join makes the value of two subtrees of that of the right one. */
+/* kilni_join replaces the value of the right subtree by that of both. */
 static void kilni_join(const uint32_t left[8], uint32_t right[8], uint32_t root) {
     uint8_t block[64];
     kilni_store(block, left);
@@ -1479,7 +1531,7 @@ static void kilni_hash_begin(kilni_hasher *h) {
     memcpy(h->cv, kilni_iv, 32);
 }
 
-/* kilni_hash_block mixes in the full block that was held back, and closes the chunk and all subtrees that are full with it. */
+/* kilni_hash_block adds the full block that was held back. It closes the chunk, and the subtrees that are complete with it. */
 static void kilni_hash_block(kilni_hasher *h) {
     uint64_t done;
     uint32_t flags = (h->blocks == 0 ? KILNI_CHUNK_START : 0u) | (h->blocks == 15 ? KILNI_CHUNK_END : 0u);
@@ -1527,7 +1579,7 @@ KILN_API int kiln_verify(const kiln_resource *r, const void *content, size_t siz
     return memcmp(hash, r->hash, 32) == 0 ? KILN_OK : KILN_DAMAGED;
 }
 
-/* kilni_hash_text adds a text behind its length. */
+/* kilni_hash_text adds the length of a text and the text. */
 static void kilni_hash_text(kilni_hasher *h, kiln_text text) {
     uint8_t size[2];
     size[0] = (uint8_t)text.size;
@@ -1558,9 +1610,9 @@ KILN_API int kiln_digest(const kiln_parcel *p, uint8_t digest[32]) {
     return KILN_OK;
 }
 
-/* ---- signatures: minisign's, of the digest ---- */
+/* ---- signatures of the digest by minisign ---- */
 
-/* kilni_base64 decodes exactly size bytes of the n letters at text, and tells whether that is what they are. */
+/* kilni_base64 decodes exactly size bytes from the n letters at text, and reports whether they are valid. */
 static int kilni_base64(const uint8_t *text, size_t n, uint8_t *to, size_t size) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint32_t bits = 0;
@@ -1568,7 +1620,7 @@ static int kilni_base64(const uint8_t *text, size_t n, uint8_t *to, size_t size)
     if (n != (size + 2) / 3 * 4) return 0;
     for (i = 0; i < n; i++) {
         const char *at = text[i] ? strchr(letters, text[i]) : NULL;
-        size_t left = size * 8 - i * 6; /* bits that are to come; wraps where there is padding */
+        size_t left = size * 8 - i * 6; /* bits still to come; wraps around where there is padding */
         if (i * 6 >= size * 8) {
             if (text[i] != '=') return 0;
             continue;
@@ -1581,7 +1633,7 @@ static int kilni_base64(const uint8_t *text, size_t n, uint8_t *to, size_t size)
     return out == size;
 }
 
-/* kilni_line gives the i-th line of a text, without what ends it, or one of no bytes. */
+/* kilni_line returns the i-th line of a text without its line end, or an empty text. */
 static kiln_text kilni_line(const kiln_section *s, int i) {
     const uint8_t *at = s->data, *end, *stop;
     kiln_text line = {"", 0};
@@ -1637,7 +1689,7 @@ static void kilni_blake2b(const uint8_t message[32], uint8_t hash[64]) {
     for (i = 0; i < 64; i++) hash[i] = (uint8_t)((h[i / 8] ^ v[i / 8] ^ v[8 + i / 8]) >> 8 * (i % 8));
 }
 
-/* kilni_signed tells whether the key (2 bytes "Ed", 8 of its id, 32) signed the digest in the header. */
+/* kilni_signed reports whether the key (2 bytes "Ed", 8 bytes key id, 32 bytes key) signed the digest in the header. */
 static int kilni_signed(const kiln_parcel *p, const uint8_t key[42], kiln_ed25519 verify, void *user) {
     const kiln_section *s = &p->sections[KILN_SIGNATURE];
     kiln_text first = kilni_line(s, 1), comment = kilni_line(s, 2), second = kilni_line(s, 3);
@@ -1663,11 +1715,12 @@ KILN_API int kiln_trust(const kiln_parcel *p, const char *key, kiln_ed25519 veri
     return memcmp(digest, p->digest, 32) == 0 ? KILN_OK : KILN_DAMAGED;
 }
 
-/* ---- what to load, and in which order ---- */
+/* ---- load order ---- */
 
 /*
- * The memory of an order is room ids, and behind them a table of 3 * room entries with the same ids, each plus one, 0 where it is empty: with a third of
- * them in use a look-up takes 1.3 steps. Ids get there when all they need is there; those that are under way are the frames of the calls.
+ * The memory of an order has room ids, and after them a hash table of 3 * room entries with the same ids plus one, 0
+ * for empty: if a third of it is used, a look-up takes 1.3 steps. An id is added after everything that it needs. The
+ * ids in progress are in the frames of the calls.
  */
 static uint32_t *kilni_place(const kiln_order *o, uint32_t id) {
     uint32_t *table = o->ids + o->room;
@@ -1692,7 +1745,10 @@ typedef struct kilni_frame {
     const struct kilni_frame *below;
 } kilni_frame;
 
-/* kilni_forget takes the list back to its first count ids. The entry that came last is in nobody's way, so it may simply be emptied. */
+/*
+ * kilni_forget shortens the list to its first count ids. The last entry is in no other entry's probe path, so it may
+ * simply be emptied.
+ */
 static void kilni_forget(kiln_order *o, size_t count) {
     while (o->count > count) *kilni_place(o, o->ids[--o->count]) = 0;
 }
@@ -1770,7 +1826,7 @@ KILN_API int kiln_map_file(const char *path, const void **data, size_t *size) {
     CloseHandle(file);
     if (!mapping) return length.QuadPart ? KILN_FILE : KILN_NOT_PARCEL;
     *data = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, (SIZE_T)length.QuadPart);
-    CloseHandle(mapping); /* the view holds it */
+    CloseHandle(mapping); /* the view keeps it open */
     if (!*data) return KILN_FILE;
     *size = (size_t)length.QuadPart;
     return KILN_OK;
@@ -1790,8 +1846,8 @@ KILN_API void kiln_unmap_file(const void *data, size_t size) {
 KILN_API int kiln_map_file(const char *path, const void **data, size_t *size) {
     struct stat info;
     void *block = MAP_FAILED;
-#ifdef O_CLOEXEC /* a strict C99 without _POSIX_C_SOURCE 200809L has none */
-    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
+#ifdef O_CLOEXEC /* strict C99 without _POSIX_C_SOURCE 200809L does not have it */
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* do not wait for a pipe */
 #else
     int file = open(path, O_RDONLY | O_NONBLOCK);
 #endif
@@ -1868,11 +1924,11 @@ typedef int kilnl_socket;
 #define KILNL_MAX_HEAD 16384u
 #define KILNL_MAX_UNSENT (4u << 20)
 #define KILNL_MAX_RESOURCES (1u << 24)
-#define KILNL_MAX_REFUSAL 65536u /* of an answer that is no content */
+#define KILNL_MAX_REFUSAL 65536u /* most bytes of an error answer */
 #define KILNL_ADDRESSES 4
-#define KILNL_RETRY 500 /* milliseconds */
+#define KILNL_RETRY 500 /* in milliseconds */
 
-/* Bytes that grow. After failed, nothing is added any more. */
+/* A growing buffer. If failed is set, nothing is added any more. */
 typedef struct kilnl_bytes {
     uint8_t *data;
     size_t size, room;
@@ -1920,7 +1976,7 @@ static void kilnl_add_hex(kilnl_bytes *b, const uint8_t *p, size_t n) {
     }
 }
 
-/* kilnl_add_string adds a text as JSON. What is no UTF-8 becomes question marks. */
+/* kilnl_add_string adds a text as JSON. Invalid UTF-8 becomes question marks. */
 static void kilnl_add_string(kilnl_bytes *b, const char *text) {
     size_t n = strlen(text), i;
     int good = kilni_utf8((const uint8_t *)text, n);
@@ -1953,7 +2009,7 @@ static void kilnl_empty(kilnl_bytes *b) {
     memset(b, 0, sizeof *b);
 }
 
-/* ---- JSON, as far as the protocol needs it: a cursor over one message ---- */
+/* ---- JSON, the part that the protocol needs: a cursor over one message ---- */
 
 typedef struct kilnl_json {
     char *at, *end;
@@ -1964,7 +2020,7 @@ static void kilnl_space(kilnl_json *j) {
     while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r')) j->at++;
 }
 
-/* kilnl_is passes over a character, if it comes next. */
+/* kilnl_is skips a character if it comes next. */
 static int kilnl_is(kilnl_json *j, char c) {
     kilnl_space(j);
     if (j->bad || j->at == j->end || *j->at != c) return 0;
@@ -1988,7 +2044,7 @@ static uint32_t kilnl_four(kilnl_json *j) {
     return c;
 }
 
-/* kilnl_escape writes what follows a backslash; it is never longer than what it stands for. */
+/* kilnl_escape writes the character for an escape sequence, which is never longer than the sequence. */
 static char *kilnl_escape(kilnl_json *j, char *to) {
     static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
     const char *known;
@@ -1999,7 +2055,7 @@ static char *kilnl_escape(kilnl_json *j, char *to) {
             j->at += 2;
             u = 0x10000 + ((u - 0xD800) << 10) + ((kilnl_four(j) - 0xDC00) & 0x3FF);
         }
-        if (u == 0) u = '?'; /* texts here end with a zero */
+        if (u == 0) u = '?'; /* texts end at a zero byte */
         if (u < 0x80) *to++ = (char)u;
         else if (u < 0x800) *to++ = (char)(0xC0 | u >> 6), *to++ = (char)(0x80 | (u & 63));
         else if (u < 0x10000) *to++ = (char)(0xE0 | u >> 12), *to++ = (char)(0x80 | (u >> 6 & 63)), *to++ = (char)(0x80 | (u & 63));
@@ -2012,7 +2068,7 @@ static char *kilnl_escape(kilnl_json *j, char *to) {
     return to;
 }
 
-/* kilnl_string reads a string in place, and gives it with a zero at its end: its closing quote makes room for that. */
+/* kilnl_string reads a string in place, and returns it with a zero byte in place of its closing quote. */
 static const char *kilnl_string(kilnl_json *j) {
     char *begin, *to;
     kilnl_must(j, '"');
@@ -2050,7 +2106,7 @@ static int kilnl_true(kilnl_json *j) {
     return 0;
 }
 
-/* kilnl_skip passes over any value. */
+/* kilnl_skip skips any value. */
 static void kilnl_skip(kilnl_json *j) {
     int depth = 0;
     do {
@@ -2079,7 +2135,7 @@ static void kilnl_skip(kilnl_json *j) {
     } while (depth > 0);
 }
 
-/* kilnl_key begins an object's next field, 0 at its end: while ((key = kilnl_key(j, &first))). */
+/* kilnl_key begins the next field of an object, and returns 0 at its end: while ((key = kilnl_key(j, &first))). */
 static const char *kilnl_key(kilnl_json *j, int *first) {
     const char *key;
     if (kilnl_is(j, '}') || j->bad) return NULL;
@@ -2090,7 +2146,7 @@ static const char *kilnl_key(kilnl_json *j, int *first) {
     return j->bad ? NULL : key;
 }
 
-/* kilnl_item tells whether a list goes on. */
+/* kilnl_item reports whether a list has another item. */
 static int kilnl_item(kilnl_json *j, int *first) {
     if (kilnl_is(j, ']') || j->bad) return 0;
     if (!*first) kilnl_must(j, ',');
@@ -2110,7 +2166,7 @@ static int kilnl_from_hex(uint8_t *to, size_t n, const char *text) {
     return i == 2 * n;
 }
 
-/* ---- SHA-1 (FIPS 180-4) and base64, for the handshake of WebSockets alone ---- */
+/* ---- SHA-1 (FIPS 180-4) and base64, only for the handshake of WebSocket ---- */
 
 static void kilnl_sha1_block(uint32_t h[5], const uint8_t *p) {
     uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
@@ -2158,31 +2214,31 @@ static void kilnl_base64(const uint8_t *p, size_t n, char *to) {
     *to = 0;
 }
 
-/* ---- what is known, and what is loaded ---- */
+/* ---- known and loaded resources ---- */
 
-/* A slot is a resource that the watcher has, or that is still loaded. */
+/* A slot is a resource of the watcher, or one that is still loaded. */
 typedef struct kilnl_slot {
     kiln_live_resource r;
     char *memory; /* name, type and needs of r */
     int here;     /* the watcher has it */
-    int listed;   /* on a page of the list that is coming in */
-    uint32_t uses; /* of the game itself */
+    int listed;   /* it is on a received page of the current list */
+    uint32_t uses; /* uses by the game itself */
 
     int loaded;
-    uint8_t applied[32]; /* hash of what was loaded, or refused */
+    uint8_t applied[32]; /* hash of what was loaded or refused */
     void *value;
-    int again; /* load it although it is the same */
-    int told;  /* the watcher knows that it was used */
+    int again; /* load it although it is unchanged */
+    int told;  /* the watcher knows that it is used */
 
-    uint8_t *content; /* that has arrived, with the hash of r */
-    int have;         /* it is there, empty or not */
-    int lost;         /* nobody has it any more; news of r are on their way */
+    uint8_t *content; /* content that has arrived, with the hash of r */
+    int have;         /* content is there, empty or not */
+    int lost;         /* its content no longer exists; a change of r will follow */
     int mark, fresh;  /* for kilnl_plan */
 } kilnl_slot;
 
 enum { KILNL_OFF, KILNL_CONNECTING, KILNL_SENDING, KILNL_HEAD, KILNL_OPEN };
 
-/* A connection: of the messages, and one on which contents are fetched. */
+/* A connection: one for the messages, and one for fetching contents. */
 typedef struct kilnl_line {
     kilnl_socket socket;
     int state;
@@ -2191,19 +2247,19 @@ typedef struct kilnl_line {
 
 struct kiln_live {
     kiln_live_options o;
-    struct sockaddr_storage where[KILNL_ADDRESSES]; /* tried one after the other */
+    struct sockaddr_storage where[KILNL_ADDRESSES]; /* addresses to try in order */
     socklen_t where_size[KILNL_ADDRESSES];
     int addresses, address;
     char host[272];
     kilnl_line talk, fetch;
-    uint64_t retry; /* when to connect again, milliseconds */
-    uint32_t noise; /* for masks */
+    uint64_t retry; /* time of the next attempt, in milliseconds */
+    uint32_t noise; /* random number for masks */
     char accept[32];
-    kilnl_bytes message; /* fragments of one, so far */
-    size_t taken;        /* of what came, by frames */
-    int welcome;         /* it was told what there is */
-    int inside, leaving; /* kiln_live_poll or _close is under way; the game has closed it meanwhile */
-    int listing, changing; /* pages are still to come */
+    kilnl_bytes message; /* fragments of a message, so far */
+    size_t taken;        /* number of received bytes that were read as frames */
+    int welcome;         /* the list of resources has arrived */
+    int inside, leaving; /* kiln_live_poll or _close is running; the game has called close in it */
+    int listing, changing; /* more pages follow */
     int refused;
 
     char epoch[64];
@@ -2215,14 +2271,14 @@ struct kiln_live {
     size_t entries[3];
     int bits;
 
-    char **wanted; /* names that were used before they were there */
+    char **wanted; /* names used before they existed */
     size_t wants;
 
-    int dirty;         /* something is to be looked at by kilnl_apply */
-    int waiting;       /* for contents */
+    int dirty;         /* kilnl_apply has work */
+    int waiting;       /* number of missing contents */
     int64_t fetching;  /* slot, or -1 */
     uint8_t fetched[32];
-    uint64_t length;   /* of the answer under way */
+    uint64_t length;   /* of the current answer */
     int status, closing;
     uint64_t fetch_retry;
     uint32_t *order;   /* slots in load order */
@@ -2264,7 +2320,7 @@ static void kilnl_enter(kiln_live *l, int t, uint32_t key, size_t slot) {
     l->entries[t]++;
 }
 
-/* kilnl_index makes the three tables anew, a quarter full. */
+/* kilnl_index rebuilds the three tables, a quarter full. */
 static int kilnl_index(kiln_live *l) {
     size_t i, size;
     int bits = 6;
@@ -2285,14 +2341,14 @@ static int kilnl_index(kiln_live *l) {
     return 1;
 }
 
-/* kilnl_note puts a slot into table t. What it was found by before leads to it still, and is seen to be wrong there. */
+/* kilnl_note adds a slot to table t. Entries with its old keys still lead to it; a look-up notices that they do not match. */
 static int kilnl_note(kiln_live *l, int t, uint32_t key, size_t slot) {
     if (2 * (l->entries[t] + 1) > (size_t)1 << l->bits && !kilnl_index(l)) return 0;
     kilnl_enter(l, t, key, slot);
     return 1;
 }
 
-/* kilnl_seek finds a slot in table t: by id, by UUID and sub (also one that is gone), by name. */
+/* kilnl_seek finds a slot in table t: by id, by UUID and sub (also a removed one), or by name. */
 static kilnl_slot *kilnl_seek(const kiln_live *l, int t, uint32_t key, const kiln_live_resource *like) {
     size_t size = (size_t)1 << l->bits, at = kilnl_start(l, key);
     uint32_t found;
@@ -2353,7 +2409,7 @@ static void kilnl_drop_content(kilnl_slot *s) {
     s->have = 0;
 }
 
-/* kilnl_new_slot gives a slot for a key that has none. What is gone keeps its slot. */
+/* kilnl_new_slot returns a slot for a new key. A removed resource keeps its slot. */
 static kilnl_slot *kilnl_new_slot(kiln_live *l) {
     kilnl_slot *s;
     if (l->count == l->room) {
@@ -2368,7 +2424,7 @@ static kilnl_slot *kilnl_new_slot(kiln_live *l) {
     return s;
 }
 
-/* kilnl_text_of copies what a line says into one block of the slot's own. */
+/* kilnl_text_of copies the texts and ids of a resource into one block that belongs to the slot. */
 static int kilnl_text_of(kilnl_slot *s, const char *name, const char *type, const uint32_t *needs, size_t count) {
     size_t n = strlen(name) + 1, t = strlen(type) + 1, words = count * sizeof *needs;
     char *memory = (char *)KILN_LIVE_REALLOC(NULL, words + n + t);
@@ -2384,7 +2440,7 @@ static int kilnl_text_of(kilnl_slot *s, const char *name, const char *type, cons
     return 1;
 }
 
-/* kilnl_ids reads a list of numbers behind those that are in b. */
+/* kilnl_ids appends a list of numbers to b. */
 static uint32_t kilnl_ids(kilnl_json *j, kilnl_bytes *b) {
     uint32_t n = 0;
     int first = 1;
@@ -2398,7 +2454,7 @@ static uint32_t kilnl_ids(kilnl_json *j, kilnl_bytes *b) {
     return n;
 }
 
-/* kilnl_settle puts a resource into its slot. */
+/* kilnl_settle stores a resource in its slot. */
 static int kilnl_settle(kiln_live *l, kiln_live_resource *r, const char *name, const char *type, const uint32_t *needs) {
     kilnl_slot *s = kilnl_by_key(l, r->uuid, r->sub);
     int fresh = !s, moved;
@@ -2459,7 +2515,7 @@ static void kilnl_say(kiln_live *l, kilnl_bytes *text) {
             head[1] = wide == 8 ? 0xFF : 0xFE;
             for (k = 0; k < wide; k++) head[h++] = (uint8_t)((uint64_t)n >> 8 * (wide - 1 - k));
         }
-        l->noise = l->noise * 1664525u + 1013904223u; /* masks are for proxies that take messages for requests; there is none here */
+        l->noise = l->noise * 1664525u + 1013904223u; /* masks protect proxies that confuse messages with requests; there is no proxy here */
         for (i = 0; i < 4; i++) head[h + i] = mask[i] = (uint8_t)(l->noise >> 8 * i);
         kilnl_add(out, head, h + 4);
         at = out->size;
@@ -2518,10 +2574,10 @@ KILN_API void kiln_live_log(kiln_live *l, const char *level, const char *text) {
     kilnl_say(l, &b);
 }
 
-/* kilnl_welcome: the watcher knows where the game had been, or all is told anew. */
+/* kilnl_welcomed handles the welcome: either the watcher knew the state of the game, or it sends the whole list again. */
 static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed) {
     size_t i;
-    l->epoch[0] = 0; /* one that is too long is none: the next hello resumes nothing */
+    l->epoch[0] = 0; /* an epoch that is too long is dropped: the next hello resumes nothing */
     if (strlen(epoch) < sizeof l->epoch) memcpy(l->epoch, epoch, strlen(epoch) + 1);
     if (!resumed) l->seq = 0, l->listing = 0;
     l->welcome = resumed;
@@ -2531,7 +2587,7 @@ static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed) {
     kilnl_tell(l, "connected", resumed ? "resumed" : "");
 }
 
-/* kilnl_page ends a page; with the last one of a list, what was on none is gone. */
+/* kilnl_page ends a page. After the last page of a list, resources that are on no page are removed. */
 static void kilnl_page(kiln_live *l, int list, int more, uint64_t seq) {
     size_t i;
     l->changing = more;
@@ -2562,7 +2618,7 @@ static void kilnl_reload(kiln_live *l, kilnl_json *j, int all) {
     l->dirty = 1;
 }
 
-/* kilnl_type_of finds out what a message is; strings are read in place, so on a look ahead none may be. */
+/* kilnl_type_of finds the type of a message. It copies the text, because reading strings in place would change the message. */
 static void kilnl_type_of(kilnl_json j, char *type, size_t room) {
     int first = 1;
     type[0] = 0;
@@ -2586,7 +2642,7 @@ static void kilnl_type_of(kilnl_json j, char *type, size_t room) {
     }
 }
 
-/* kilnl_heard takes in a message; 0: it is none of ours. */
+/* kilnl_heard handles a message. It returns 0 if the message is not valid. */
 static int kilnl_heard(kiln_live *l, char *data, size_t size) {
     kilnl_json j;
     char type[16];
@@ -2645,11 +2701,11 @@ static void kilnl_hang_up(kilnl_line *c) {
     kilnl_empty(&c->out);
 }
 
-/* kilnl_new_socket makes a socket that no program inherits which the game starts, at whatever moment. */
+/* kilnl_new_socket makes a socket that programs started by the game never inherit. */
 static kilnl_socket kilnl_new_socket(int family) {
 #ifdef SOCK_CLOEXEC
     kilnl_socket s = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (s != KILNL_NONE || errno != EINVAL) return s; /* the system is older than the header */
+    if (s != KILNL_NONE || errno != EINVAL) return s; /* the system is older than its header */
 #endif
     return socket(family, SOCK_STREAM, 0);
 }
@@ -2711,7 +2767,7 @@ static void kilnl_upgrade(kiln_live *l) {
     kilnl_base64(hash, 20, l->accept);
 }
 
-/* kilnl_send sends what can be sent without waiting; 0: the connection is broken. */
+/* kilnl_send sends what it can without waiting. It returns 0 if the connection is broken. */
 static int kilnl_send(kilnl_line *c) {
     size_t sent = 0;
     while (sent < c->out.size) {
@@ -2730,7 +2786,7 @@ static int kilnl_send(kilnl_line *c) {
     return !c->out.failed;
 }
 
-/* kilnl_receive takes what has come, up to a limit; 0: the connection is broken. */
+/* kilnl_receive reads what has arrived, up to a limit. It returns 0 if the connection is broken. */
 static int kilnl_receive(kilnl_line *c, size_t limit) {
     while (c->in.size < limit) {
         size_t room = limit - c->in.size < 65536 ? limit - c->in.size : 65536;
@@ -2752,11 +2808,11 @@ static int kilnl_receive(kilnl_line *c, size_t limit) {
     return 1;
 }
 
-/* kilnl_connected tells whether a connection that was begun is there: 1, 0: not yet, -1: it failed. */
+/* kilnl_connected returns 1 if the connection is established, 0 if not yet, -1 if it failed. */
 static int kilnl_connected(kilnl_line *c) {
     int error = 0;
     socklen_t size = sizeof error;
-#ifdef _WIN32 /* WSAPoll tells nothing of connections that fail, before version 2004 */
+#ifdef _WIN32 /* before version 2004, WSAPoll does not report failed connections */
     fd_set there, failed;
     struct timeval none = {0, 0};
     FD_ZERO(&there);
@@ -2774,7 +2830,7 @@ static int kilnl_connected(kilnl_line *c) {
     return 1;
 }
 
-/* kilnl_head gives the size of the head of an answer with the empty line behind it, 0: it is not whole. */
+/* kilnl_head returns the size of an answer's header with the empty line after it, or 0 if it is incomplete. */
 static size_t kilnl_head(const kilnl_bytes *in) {
     size_t i;
     for (i = 3; i < in->size; i++) {
@@ -2783,7 +2839,7 @@ static size_t kilnl_head(const kilnl_bytes *in) {
     return 0;
 }
 
-/* kilnl_header finds a field of a head and copies its value; 0: there is none. */
+/* kilnl_header finds a header field and copies its value. It returns 0 if there is none. */
 static int kilnl_header(const kilnl_bytes *in, size_t head, const char *name, char *value, size_t room) {
     size_t n = strlen(name), i, k;
     for (i = 0; i + n + 1 < head; i++) {
@@ -2804,7 +2860,7 @@ static int kilnl_status(const kilnl_bytes *in) {
     return (p[9] - '0') * 100 + (p[10] - '0') * 10 + (p[11] - '0');
 }
 
-/* kilnl_frame takes one frame out of what came: 1, 0: there is none yet, -1: it is wrong. */
+/* kilnl_frame reads one frame. It returns 1, 0 if the frame is incomplete, or -1 if it is not valid. */
 static int kilnl_frame(kiln_live *l) {
     kilnl_bytes *in = &l->talk.in;
     const uint8_t *p = in->data;
@@ -2839,11 +2895,11 @@ static int kilnl_frame(kiln_live *l) {
         }
     }
     l->taken += head + (size_t)n;
-    in->data += head + (size_t)n, in->size -= head + (size_t)n; /* kilnl_talk puts it back */
+    in->data += head + (size_t)n, in->size -= head + (size_t)n; /* kilnl_talk moves it back */
     return good ? 1 : -1;
 }
 
-/* kilnl_frames takes all frames that came; 0: something is wrong. */
+/* kilnl_frames reads all frames that have arrived. It returns 0 if one is not valid. */
 static int kilnl_frames(kiln_live *l) {
     int more = 1;
     l->taken = 0;
@@ -2864,13 +2920,13 @@ static void kilnl_broken(kiln_live *l) {
     if (was) kilnl_tell(l, "disconnected", "");
 }
 
-/* kilnl_unreached goes on with the next address, at once; after the last one it waits. */
+/* kilnl_unreached tries the next address at once. After the last one it waits. */
 static void kilnl_unreached(kiln_live *l) {
     if (++l->address < l->addresses) l->retry = kilnl_now();
     else l->address = 0, l->retry = kilnl_now() + KILNL_RETRY;
 }
 
-/* kilnl_answered looks at the answer to the upgrade: 1, 0: not whole yet, -1: no. */
+/* kilnl_answered checks the answer to the upgrade. It returns 1, 0 if it is incomplete, or -1 if it is a refusal. */
 static int kilnl_answered(kiln_live *l) {
     char accept[64];
     size_t head = kilnl_head(&l->talk.in);
@@ -2886,7 +2942,7 @@ static int kilnl_answered(kiln_live *l) {
     return 1;
 }
 
-/* kilnl_talk moves the connection of the messages on. */
+/* kilnl_talk advances the connection for messages. */
 static void kilnl_talk(kiln_live *l) {
     int there = 1, ok = 1;
     kilnl_line *c = &l->talk;
@@ -2938,7 +2994,7 @@ static void kilnl_ask_content(kiln_live *l, size_t slot) {
     if (l->fetch.state == KILNL_OPEN) l->fetch.state = KILNL_SENDING;
 }
 
-/* kilnl_arrived takes the content that has come whole, if it is still what is wanted. */
+/* kilnl_arrived stores a complete content, if it is still needed. */
 static void kilnl_arrived(kiln_live *l) {
     kilnl_slot *s = &l->slots[l->fetching];
     uint8_t hash[32];
@@ -2961,7 +3017,7 @@ static void kilnl_arrived(kiln_live *l) {
     }
 }
 
-/* kilnl_answer reads head and body; 0: something is wrong. */
+/* kilnl_answer reads header and body. It returns 0 if they are not valid. */
 static int kilnl_answer(kiln_live *l) {
     char value[32];
     if (l->fetch.state == KILNL_SENDING) {
@@ -2970,7 +3026,7 @@ static int kilnl_answer(kiln_live *l) {
         l->status = kilnl_status(&l->fetch.in);
         if (!kilnl_header(&l->fetch.in, head, "Content-Length", value, sizeof value)) return 0;
         l->length = strtoull(value, NULL, 10);
-        if (l->length > (l->status == 200 ? l->slots[l->fetching].r.size : KILNL_MAX_REFUSAL)) { /* it is not what was asked for, and not worth taking in */
+        if (l->length > (l->status == 200 ? l->slots[l->fetching].r.size : KILNL_MAX_REFUSAL)) { /* not what was requested, and too large to read */
             kilnl_slot *s = &l->slots[l->fetching];
             s->lost = memcmp(l->fetched, s->r.hash, 32) == 0;
             l->fetching = -1, l->dirty = 1;
@@ -2989,7 +3045,7 @@ static int kilnl_answer(kiln_live *l) {
     return 1;
 }
 
-/* kilnl_get moves the fetching of contents on: one after the other, in load order. */
+/* kilnl_get advances the fetching of contents: one after the other, in load order. */
 static void kilnl_get(kiln_live *l) {
     kilnl_line *c = &l->fetch;
     int there = 1, ok = 1;
@@ -3015,9 +3071,9 @@ static void kilnl_get(kiln_live *l) {
     }
 }
 
-/* ---- what is in use, in load order ---- */
+/* ---- resources in use, in load order ---- */
 
-/* kilnl_visit puts a slot behind what it needs; depth bounds circles and hostile chains. */
+/* kilnl_visit appends a slot after all that it needs. depth limits circles and hostile chains. */
 static void kilnl_visit(kiln_live *l, kilnl_slot *s, int depth) {
     uint32_t i;
     if (s->mark || depth > KILNI_CHAIN) return;
@@ -3029,7 +3085,7 @@ static void kilnl_visit(kiln_live *l, kilnl_slot *s, int depth) {
     l->order[l->ordered++] = (uint32_t)(s - l->slots);
 }
 
-/* kilnl_plan finds what is in use. Roots go by ascending id. */
+/* kilnl_plan finds what is in use. Roots are sorted by id. */
 static int kilnl_plan(kiln_live *l) {
     size_t i, roots = 0;
     void *p = KILN_LIVE_REALLOC(l->order, (l->count + 1) * 2 * sizeof *l->order);
@@ -3049,7 +3105,7 @@ static int kilnl_plan(kiln_live *l) {
     return 1;
 }
 
-/* kilnl_missing is a required need that is not loaded and cannot be. */
+/* kilnl_missing reports whether a required need is not loaded and cannot be. */
 static int kilnl_missing(const kiln_live *l, const kilnl_slot *s) {
     uint32_t i;
     for (i = 0; i < s->r.required; i++) {
@@ -3059,7 +3115,7 @@ static int kilnl_missing(const kiln_live *l, const kilnl_slot *s) {
     return 0;
 }
 
-/* kilnl_differs tells whether a slot's own content has to be loaded. */
+/* kilnl_differs reports whether a slot's own content must be loaded. */
 static int kilnl_differs(const kilnl_slot *s) {
     static const uint8_t none[32] = {0};
     if (!s->here) return 0;
@@ -3067,7 +3123,7 @@ static int kilnl_differs(const kilnl_slot *s) {
     return s->again || memcmp(s->applied, s->r.hash, 32) != 0;
 }
 
-/* kilnl_due tells whether something that a slot needs has just been swapped, or is about to be. */
+/* kilnl_due reports whether something that a slot needs was just replaced, or is about to be. */
 static int kilnl_due(const kiln_live *l, const kilnl_slot *s) {
     uint32_t i;
     for (i = 0; s->here && i < s->r.required + s->r.optional; i++) {
@@ -3082,7 +3138,7 @@ static void kilnl_list_id(kilnl_bytes *b, uint32_t id) {
     kilnl_add_number(b, id);
 }
 
-/* kilnl_load_one calls the game's load, and notes what came of it. */
+/* kilnl_load_one calls the game's load, and records the result. */
 static void kilnl_load_one(kiln_live *l, kilnl_slot *s, int content, kilnl_bytes *swapped, kilnl_bytes *refused, kilnl_bytes *used) {
     void *value = s->loaded ? s->value : NULL;
     const void *data = content ? (s->content ? (const void *)s->content : (const void *)"") : NULL;
@@ -3105,7 +3161,7 @@ static void kilnl_load_one(kiln_live *l, kilnl_slot *s, int content, kilnl_bytes
     if (!s->told) s->told = 1, kilnl_list_id(used, s->r.id);
 }
 
-/* kilnl_unload drops what is loaded and no longer in use. */
+/* kilnl_unload unloads what is no longer in use. */
 static void kilnl_unload(kiln_live *l) {
     size_t i;
     for (i = 0; i < l->count; i++) {
@@ -3142,7 +3198,7 @@ static void kilnl_say_applied(kiln_live *l, kilnl_bytes *swapped, kilnl_bytes *r
     kilnl_empty(used);
 }
 
-/* kilnl_wanted_names uses what was wanted by name and is there now. */
+/* kilnl_wanted_names uses the wanted names that exist now. */
 static void kilnl_wanted_names(kiln_live *l) {
     size_t i = 0;
     while (i < l->wants) {
@@ -3158,7 +3214,7 @@ static void kilnl_wanted_names(kiln_live *l) {
     }
 }
 
-/* kilnl_apply puts everything in place, if all contents are there. It gives how many resources it touched. */
+/* kilnl_apply applies everything, if all contents are there. It returns the number of resources that it touched. */
 static int kilnl_apply(kiln_live *l) {
     kilnl_bytes swapped = {NULL, 0, 0, 0}, refused = {NULL, 0, 0, 0}, used = {NULL, 0, 0, 0};
     size_t i;
@@ -3173,7 +3229,7 @@ static int kilnl_apply(kiln_live *l) {
     for (i = 0; i < l->ordered; i++) {
         kilnl_slot *s = &l->slots[l->order[i]];
         s->fresh = kilnl_due(l, s);
-        if (s->fresh && !s->loaded) s->again = 1; /* it was refused, perhaps for want of what comes now */
+        if (s->fresh && !s->loaded) s->again = 1; /* it was refused, perhaps because something was missing that arrives now */
         s->fresh |= kilnl_differs(s);
         if (!kilnl_differs(s) || s->have) continue;
         l->waiting = 1;
@@ -3196,16 +3252,16 @@ static int kilnl_apply(kiln_live *l) {
     return done;
 }
 
-/* ---- what games call ---- */
+/* ---- functions for games ---- */
 
-/* kilnl_may_be adds an address to those that are tried. */
+/* kilnl_may_be adds an address to try. */
 static void kilnl_may_be(kiln_live *l, const void *address, size_t size) {
     if (l->addresses == KILNL_ADDRESSES || size > sizeof l->where[0]) return;
     memcpy(&l->where[l->addresses], address, size);
     l->where_size[l->addresses++] = (socklen_t)size;
 }
 
-/* kilnl_numbers adds an address that is written in numbers, of IPv4 or IPv6; 0: it is none. */
+/* kilnl_numbers adds a numeric address, IPv4 or IPv6. It returns 0 if it is not one. */
 static int kilnl_numbers(kiln_live *l, const char *host, uint16_t port) {
     struct sockaddr_in four;
     struct sockaddr_in6 six;
@@ -3219,7 +3275,10 @@ static int kilnl_numbers(kiln_live *l, const char *host, uint16_t port) {
     return 1;
 }
 
-/* kilnl_look_up asks the system for the addresses of a name, and waits for them. A strict C99 without _POSIX_C_SOURCE cannot. */
+/*
+ * kilnl_look_up asks the system for the addresses of a name, and waits. It is not available in strict C99 without
+ * _POSIX_C_SOURCE.
+ */
 static void kilnl_look_up(kiln_live *l, const char *host, const char *port) {
 #ifdef AI_PASSIVE
     struct addrinfo hints, *found = NULL, *a;
@@ -3233,10 +3292,13 @@ static void kilnl_look_up(kiln_live *l, const char *host, const char *port) {
 #endif
 }
 
-/* kilnl_address reads "127.0.0.1:7171", "[::1]:7171", "localhost:7171" or "name:7171", with http:// before it and a slash behind it or not. */
+/*
+ * kilnl_address reads "127.0.0.1:7171", "[::1]:7171", "localhost:7171" or "name:7171", with or without http:// before
+ * and a slash after it.
+ */
 static int kilnl_address(kiln_live *l, const char *text) {
     const char *end;
-    char host[254], port[6]; /* a name of DNS has 253 characters */
+    char host[254], port[6]; /* a DNS name has at most 253 characters */
     size_t n, digits;
     unsigned long number;
     if (strncmp(text, "http://", 7) == 0) text += 7;
@@ -3257,7 +3319,7 @@ static int kilnl_address(kiln_live *l, const char *text) {
     number = strtoul(port, NULL, 10);
     if (number < 1 || number > 65535) return 0;
     sprintf(l->host, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
-    if (strcmp(host, "localhost") == 0) { /* no name server is asked for it (RFC 6761) */
+    if (strcmp(host, "localhost") == 0) { /* no name server is needed for it (RFC 6761) */
         kilnl_numbers(l, "127.0.0.1", (uint16_t)number);
         kilnl_numbers(l, "::1", (uint16_t)number);
     } else if (!kilnl_numbers(l, host, (uint16_t)number)) kilnl_look_up(l, host, port);
@@ -3292,7 +3354,7 @@ KILN_API void kiln_live_close(kiln_live *l) {
     size_t i;
     if (!l) return;
     l->leaving = 1;
-    if (l->inside) return; /* who is inside closes it */
+    if (l->inside) return; /* the running call closes it */
     l->inside = 1;
     for (i = 0; i < l->count; i++) l->slots[i].mark = 0;
     kilnl_unload(l);
@@ -3325,7 +3387,7 @@ static int kilnl_poll(kiln_live *l) {
 
 KILN_API int kiln_live_poll(kiln_live *l) {
     int done;
-    if (l->inside) return 0; /* load, unload or notify asks */
+    if (l->inside) return 0; /* called by load, unload or notify */
     l->inside = 1;
     done = kilnl_poll(l);
     l->inside = 0;

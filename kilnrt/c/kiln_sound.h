@@ -1,20 +1,21 @@
 /*
- * kiln_sound.h decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops, markers and gain. C99 or C++,
- * no dependencies but memcpy and memcmp, no memory of its own. docs/sounds.md says how to use it, docs/formats/sound.md what the files are.
+ * kiln_sound.h decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops,
+ * markers and gain. It is C99 or C++. It needs only memcpy and memcmp, and allocates no memory. docs/sounds.md
+ * describes its use, docs/formats/sound.md the files.
  *
  * Include it where you need it, and in one file
  *
  *     #define KILN_SOUND_IMPLEMENTATION
  *     #include "kiln_sound.h"
  *
- *     kiln_sound s;                              // one for each file; its bytes must stay where they are
- *     if (kiln_sound_open(&s, data, size)) ...   // 0 is well
+ *     kiln_sound s;                              // one for each file; its bytes must not move
+ *     if (kiln_sound_open(&s, data, size)) ...   // 0 is success
  *     kiln_player p;                             // one for each voice; seeking is exact to the frame
  *     kiln_player_init(&p, &s, malloc(kiln_sound_room(&s)));
  *     kiln_player_loop(&p, 1);
  *     n = kiln_player_read(&p, samples, frames); // 16 bits, interleaved; multiply by pow(10, s.gain / 20)
  *
- * Broken or hostile bytes give an error or noise and nothing worse. A sound may be shared by threads, a player not.
+ * Broken or hostile bytes give at worst an error or noise. Threads may share a sound, but not a player.
  */
 #ifndef KILN_SOUND_H
 #define KILN_SOUND_H
@@ -35,7 +36,7 @@ enum { KILN_LOOP_FORWARD, KILN_LOOP_PING_PONG, KILN_LOOP_BACKWARD };
 enum { KILN_SOUND_QOA, KILN_SOUND_PCM, KILN_SOUND_FLOAT, KILN_SOUND_ADPCM };
 enum { KILN_SOUND_STREAM = 1, KILN_SOUND_MOMENTARY = 2, KILN_SOUND_SILENT = 4 };
 
-/* Frames from begin to before end, count times; 0 is for ever. */
+/* A range of frames from begin to before end, played count times; 0 is forever. */
 typedef struct kiln_loop {
     int64_t begin, end;
     uint32_t kind, count;
@@ -43,22 +44,22 @@ typedef struct kiln_loop {
 
 typedef struct kiln_marker {
     int64_t frame, length;
-    const char *name; /* UTF-8, no zero byte at its end */
+    const char *name; /* UTF-8, without a zero byte at its end */
     size_t name_size;
 } kiln_marker;
 
 typedef struct kiln_sound {
     uint32_t rate, channels;
     int64_t frames;
-    float gain, loudness, true_peak; /* dB, to be applied; LUFS and dBTP before that */
+    float gain, loudness, true_peak; /* gain to apply in dB; LUFS and dBTP before the gain */
     uint32_t flags;
-    uint32_t loops, markers; /* how many */
-    /* The rest is not for the caller. */
+    uint32_t loops, markers; /* number of loops and markers */
+    /* The following fields are private. */
     int coding;
     const uint8_t *data, *notes, *marks;
     size_t size, notes_size, marks_size;
     int64_t block;     /* frames that are decoded together */
-    size_t block_size; /* bytes of them */
+    size_t block_size; /* bytes of a block */
 } kiln_sound;
 
 typedef struct kiln_player {
@@ -66,25 +67,25 @@ typedef struct kiln_player {
     int64_t at;    /* next frame */
     int looping, back;
     kiln_loop loop;
-    int64_t left;  /* how often the loop is still played; below 0 for ever */
-    int64_t first; /* of the block in memory; -1: none */
+    int64_t left;  /* remaining repetitions of the loop; below 0 forever */
+    int64_t first; /* first frame of the block in memory; -1 if there is none */
     int16_t *room;
 } kiln_player;
 
 KILN_SOUND_API int kiln_sound_open(kiln_sound *s, const void *data, size_t size);
-/* kiln_sound_room is how many bytes a player needs. */
+/* kiln_sound_room returns the number of bytes that a player needs. */
 KILN_SOUND_API size_t kiln_sound_room(const kiln_sound *s);
-/* These return 0 if there is no loop or marker of that number. */
+/* These return 0 if there is no loop or marker with that number. */
 KILN_SOUND_API int kiln_sound_loop(const kiln_sound *s, uint32_t no, kiln_loop *out);
 KILN_SOUND_API int kiln_sound_marker(const kiln_sound *s, uint32_t no, kiln_marker *out);
 
 KILN_SOUND_API void kiln_player_init(kiln_player *p, const kiln_sound *s, void *room);
-/* kiln_player_loop turns the sound's first loop on or off; off, the sound goes on to its end. */
+/* kiln_player_loop turns the sound's first loop on or off. When it is off, the sound plays to its end. */
 KILN_SOUND_API void kiln_player_loop(kiln_player *p, int on);
-/* kiln_player_loop_over loops over other frames; a loop that is not among the sound's frames is none. */
+/* kiln_player_loop_over sets another loop. A loop outside of the sound's frames turns looping off. */
 KILN_SOUND_API void kiln_player_loop_over(kiln_player *p, kiln_loop loop);
 KILN_SOUND_API void kiln_player_seek(kiln_player *p, int64_t frame);
-/* kiln_player_read returns how many frames it gave: fewer than asked for, and then none, at the end. */
+/* kiln_player_read returns the number of frames. At the end it returns fewer than requested, and then 0. */
 KILN_SOUND_API int64_t kiln_player_read(kiln_player *p, int16_t *samples, int64_t frames);
 
 #ifdef __cplusplus
@@ -111,16 +112,16 @@ static float kiln_f32(const uint8_t *b) {
     return f;
 }
 
-/* kiln_number is 0 for what is not a finite number. */
+/* kiln_number returns a float, or 0 if it is not finite. */
 static float kiln_number(const uint8_t *b) { return (kiln_s32(b) >> 23 & 255) == 255 ? 0 : kiln_f32(b); }
 
-/* A loop of the notes, if it is one. */
+/* Reads a loop of the notes, if it is valid. */
 static int kiln_note_loop(const kiln_sound *s, const uint8_t *b, kiln_loop *l) {
     l->begin = kiln_s32(b), l->end = kiln_s32(b + 4), l->kind = kiln_s32(b + 8), l->count = kiln_s32(b + 12);
     return l->begin < l->end && l->end <= s->frames && l->kind <= KILN_LOOP_BACKWARD;
 }
 
-/* kiln_notes reads what docs/formats/sound.md calls notes. */
+/* kiln_notes reads the notes as docs/formats/sound.md describes them. */
 static void kiln_notes(kiln_sound *s, const uint8_t *b, size_t n) {
     uint32_t size, loops, markers;
     kiln_loop l;
@@ -228,7 +229,7 @@ KILN_SOUND_API int kiln_sound_marker(const kiln_sound *s, uint32_t no, kiln_mark
     return 1;
 }
 
-/* Three bits of QOA stand for (scale * quarters + 2) / 4, and for that below 0. */
+/* The 3-bit codes of QOA mean (scale * quarters + 2) / 4, and their negatives. */
 static const int32_t kiln_qoa_scales[16] = {1, 7, 21, 45, 84, 138, 211, 304, 421, 562, 731, 928, 1157, 1419, 1715, 2048};
 static const int32_t kiln_qoa_quarters[4] = {3, 10, 18, 28};
 
@@ -253,7 +254,7 @@ static void kiln_decode_qoa(const kiln_sound *s, int16_t *out, const uint8_t *b,
             slice = (uint64_t)kiln_b32(b) << 32 | kiln_b32(b + 4);
             for (k = 0; k < 4; k++) table[2 * k] = (kiln_qoa_scales[slice >> 60] * kiln_qoa_quarters[k] + 2) / 4, table[2 * k + 1] = -table[2 * k];
             for (i = at; i < at + 20 && i < n; i++) {
-                /* Unsigned, since it may wrap around in files that nobody meant. */
+                /* Unsigned, because the sum may overflow in damaged files. */
                 uint32_t sum = (uint32_t)h[0] * w[0] + (uint32_t)h[1] * w[1] + (uint32_t)h[2] * w[2] + (uint32_t)h[3] * w[3];
                 int32_t r = table[slice >> 57 & 7], v;
                 uint32_t shifted = sum >> 13 | (sum & 0x80000000u ? 0xfff80000u : 0), d = (uint32_t)(r >= 0 ? r >> 4 : -((-r + 15) >> 4));
@@ -298,7 +299,7 @@ static void kiln_decode_adpcm(const kiln_sound *s, int16_t *out, const uint8_t *
         }
 }
 
-/* To the nearest, halves to even; what is not a number is 0. */
+/* Rounds to nearest, halves to even. NaN becomes 0. */
 static int16_t kiln_float16(const uint8_t *b) {
     double v = kiln_f32(b), x;
     int32_t low;
@@ -353,7 +354,7 @@ KILN_SOUND_API void kiln_player_seek(kiln_player *p, int64_t frame) {
     p->back = 0;
 }
 
-/* How to go on at an end of the loop. */
+/* Decides where to continue at an end of the loop. */
 static void kiln_player_turn(kiln_player *p) {
     const kiln_loop *l = &p->loop;
     if (!p->looping) return;
@@ -369,7 +370,7 @@ static void kiln_player_turn(kiln_player *p) {
             if (p->at < l->begin) p->at = l->begin;
         }
     } else if (p->back && p->at < l->begin) {
-        if (p->left == 0) { /* on from the end of the loop */
+        if (p->left == 0) { /* continue from the end of the loop */
             p->looping = 0, p->back = 0, p->at = l->end;
             return;
         }

@@ -31,7 +31,7 @@ const (
 	stepTurn
 )
 
-// said are steps that each bring a text along.
+// said returns a step for each of the texts.
 func said(step byte, texts ...string) []byte {
 	var b []byte
 	for _, s := range texts {
@@ -48,13 +48,13 @@ func steps(parts ...[]byte) []byte {
 	return b
 }
 
-// resource is one in a message.
+// resource returns a resource for a message.
 func resource(id int, name, content, more string) string {
 	return fmt.Sprintf(`{"id":%d,"uuid":"%032x","sub":%d,"name":%q,"asset":%q,"kind":"data","hash":"%x","size":%d%s}`,
 		id, id+1, id%2, name, name, blake3.Sum256([]byte(content)), len(content), more)
 }
 
-// TestFuzzLive gives clang's fuzzer a moment with the live client, its network, and what a watcher says.
+// TestFuzzLive runs clang's fuzzer for a short time on the live client, its network, and messages of a watcher.
 func TestFuzzLive(t *testing.T) {
 	const welcome = `{"type":"welcome","version":1,"project":"p","platform":"pc","epoch":"e","seq":3,"resumed":false,"resources":3}`
 	list := `{"type":"list","seq":3,"resources":[` + resource(0, "a", "A", "") + "," + resource(1, "b", "B", `,"needs":[0],"uses":[9,2]`) + `],"more":true}`
@@ -78,7 +78,7 @@ func TestFuzzLive(t *testing.T) {
 	})
 }
 
-// TestLiveCompiles: the client compiles as what a game may be written in, and for Windows.
+// TestLiveCompiles compiles the client in the languages of games, and for Windows.
 func TestLiveCompiles(t *testing.T) {
 	source := "#define KILN_IMPLEMENTATION\n#define KILN_LIVE_IMPLEMENTATION\n#include \"kiln.h\"\nint main(void) { return kiln_live_open(NULL) != NULL; }\n"
 	for _, c := range []struct{ compiler, language, std string }{

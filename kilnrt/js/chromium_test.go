@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// page opens a parcel in ranges and loads what its level needs, twice: over the network and out of memory.
+// page opens a parcel in ranges and loads what its level needs, twice: over the network and from memory.
 const page = `(async () => {
   try {
     const { open, openURL, loadAll, loadOrder, hash } = await import("/kiln.mjs");
@@ -49,7 +49,7 @@ func TestChromium(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/parcels/", http.StripPrefix("/parcels/", http.FileServer(http.Dir(dir))))
 	mux.HandleFunc("/kiln.mjs", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/javascript") // else it depends on the system's tables
+		w.Header().Set("Content-Type", "text/javascript") // otherwise it depends on the system's tables
 		http.ServeFile(w, r, "kiln.mjs")
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func TestChromium(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // the page is ours
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox)...) // our page
 	defer stop()
 	ctx, leave := chromedp.NewContext(ctx)
 	defer leave()
@@ -75,8 +75,8 @@ func TestChromium(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// knight requires the texture and would use the nameless sound, and the level, which is under way; the level would use 900, which is
-	// nowhere.
+	// knight requires the texture. Its optional needs are the nameless sound, and the level, which is already being
+	// loaded. The level has the optional need 900, which does not exist.
 	if want := "textures/größe.png  models/knight.glb levels/one, the same"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-// Package js_test runs kiln.mjs in node, and holds it to the other readers.
+// Package js_test runs kiln.mjs in node, and compares it with the other readers.
 package js_test
 
 import (
@@ -25,17 +25,17 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/internal/judge"
 )
 
-// node gives what testdata/check.mjs writes.
+// node returns the output of testdata/check.mjs.
 func node(t *testing.T, args ...string) string {
 	t.Helper()
 	return script(t, "check.mjs", args...)
 }
 
-// script gives what a module of testdata writes.
+// script returns the output of a module of testdata.
 func script(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	for _, file := range []string{"kiln.mjs", "live.mjs", "signed.mjs", filepath.Join("testdata", name)} {
-		if _, err := os.ReadFile(file); err != nil { // so that go test knows what the result depends on
+		if _, err := os.ReadFile(file); err != nil { // makes go test record what the result depends on
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func script(t *testing.T, name string, args ...string) string {
 }
 
 func TestHash(t *testing.T) {
-	// Sizes around blocks of 64 and chunks of 1024 bytes, and trees that are full, lopsided and of one.
+	// Sizes around blocks of 64 and chunks of 1024 bytes, and trees that are full, unbalanced, or a single node.
 	sizes := []int{0, 1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 2048, 2049, 3072, 3073, 4096, 5000, 7168, 8192, 8193, 31744, 102400}
 	dir := t.TempDir()
 	var want strings.Builder
@@ -90,7 +90,7 @@ func TestConformance(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestDamaged compares the judgements on parcels that are damaged by chance with those of the Go reader.
+// TestDamaged compares the judgements of randomly damaged parcels with those of the Go reader.
 func TestDamaged(t *testing.T) {
 	cases, err := judge.Damaged(t.TempDir(), 150, 2)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestDamaged(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestFrames: what frames of Zstandard become, of all kinds and damaged ones. KILN_FUZZ_RUNS=100000 damages more of them.
+// TestFrames decompresses Zstandard frames of all kinds, and damaged ones. KILN_FUZZ_RUNS=100000 damages more of them.
 func TestFrames(t *testing.T) {
 	cases, err := judge.FrameCases(t.TempDir(), os.Getenv("KILN_FUZZ_RUNS"))
 	if err != nil {
@@ -108,7 +108,7 @@ func TestFrames(t *testing.T) {
 	judged(t, cases)
 }
 
-// TestFuzz damages the conformance set by chance; KILN_FUZZ_RUNS=1000000 does so more often.
+// TestFuzz randomly damages the conformance set. KILN_FUZZ_RUNS=1000000 does so more often.
 func TestFuzz(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "conformance", "*.parcel"))
 	if err != nil {
@@ -120,7 +120,7 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// TestLoaders: a loader of the live client that throws, or never comes to an end, keeps nothing else from being loaded.
+// TestLoaders checks that a loader of the live client that throws or never ends does not block other resources.
 func TestLoaders(t *testing.T) {
 	const want = `the loader of never has not come to an end after 0.03 s; thrown; rejected; content of good
 unloaded 1
@@ -133,7 +133,7 @@ content of slow
 	}
 }
 
-// TestSame: of the resources of a parcel, two are the same texture.
+// TestSame loads a parcel where two resources are the same texture.
 func TestSame(t *testing.T) {
 	if got := node(t, "same", "../testdata/conformance/good-kinds.parcel"); got != "3 90000\n" {
 		t.Errorf("got %q", got)
@@ -154,8 +154,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestTrust: a parcel signed both ways, by another key, not at all, and with a content that was exchanged for another one with the right
-// CRC.
+// TestTrust verifies parcels that are signed in both ways, by another key, or not at all, and one where a content was
+// replaced by another one with a correct CRC.
 func TestTrust(t *testing.T) {
 	public, private, err := minisign.GenerateKey(bytes.NewReader(bytes.Repeat([]byte("not random"), 10)))
 	if err != nil {
@@ -209,7 +209,7 @@ func TestTrust(t *testing.T) {
 	expect("not signed", public.String(), "signature")
 }
 
-// TestBLAKE2b holds the hash to that of golang.org/x/crypto.
+// TestBLAKE2b compares the hash with that of golang.org/x/crypto.
 func TestBLAKE2b(t *testing.T) {
 	var want strings.Builder
 	args := []string{"blake2b"}
@@ -228,7 +228,7 @@ func TestBLAKE2b(t *testing.T) {
 	}
 }
 
-// TestURL opens a parcel from a server that knows ranges, and from one that sends the whole file whatever it is asked.
+// TestURL opens a parcel from a server that supports ranges, and from one that always sends the whole file.
 func TestURL(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := judge.Write(dir); err != nil {
@@ -242,7 +242,7 @@ func TestURL(t *testing.T) {
 		files.ServeHTTP(w, r)
 	}))
 	defer whole.Close()
-	// Header, sections, records; then all contents at once, for they lie close together.
+	// The requests are the header, sections, records, and then all contents at once, because they are close together.
 	if got, want := node(t, "url", ranges.URL+"/many.parcel"), "150 resources, 3 requests to open, 1 to load; digest true; 149\n"; got != want {
 		t.Errorf("with ranges: %q, not %q", got, want)
 	}

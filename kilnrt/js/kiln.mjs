@@ -1,22 +1,25 @@
-// kiln.mjs reads parcels, the files in which Kiln packs what a game loads: in browsers and in node, without dependencies. A parcel is an
-// ArrayBuffer or a Uint8Array, or lies behind a URL and is fetched in ranges; what is not compressed is a view of it and never copied.
-// docs/formats/parcel.md is the format, docs/runtime-js.md tells how to use this.
+// kiln.mjs reads parcels, the files in which Kiln packs the content of a game. It works in browsers and in node,
+// without dependencies. A parcel is an ArrayBuffer or a Uint8Array, or is behind a URL and is fetched in ranges.
+// Uncompressed content is a view of it and is never copied. docs/formats/parcel.md describes the format,
+// docs/runtime-js.md the use of this file.
 //
 //     const parcel = await openURL("level1.parcel");
 //     const knight = parcel.findName("characters/knight.glb");
 //     for (const resource of loadOrder(parcel, knight.id)) show(resource.type, await resource.load());
 //
-// A broken or hostile parcel gives a KilnError and nothing worse: every offset is checked before it is followed.
+// A broken or hostile parcel gives at worst a KilnError: every offset is checked before it is used.
 
-/** KilnError is what is thrown; its code is one of the words below, its message is for people. */
+/** KilnError is the error of this module. Its code is one of the words below; its message is for users. */
 export class KilnError extends Error {
   constructor(code, message) {
     super(message);
     this.name = "KilnError";
     /**
-     * "not-parcel": the file is none, or both its headers are broken. "version": made for a newer reader. "damaged": something in it
-     * contradicts something else, or a checksum is wrong. "unpacking": decompression failed. "missing": a resource that another one requires is in no mounted parcel. "circle": resources require each other in a circle,
-     * or in a chain longer than 1000, or there are more than a million needs. "fetch": the server did not answer as it must. "signature": trust() of signed.mjs. "away": the bytes are not here, await load().
+     * "not-parcel": the file is not a parcel, or both of its headers are broken. "version": made for a newer reader.
+     * "damaged": two parts contradict each other, or a checksum is wrong. "unpacking": decompression failed. "missing":
+     * a required resource is in no mounted parcel. "circle": resources require each other in a circle or in a chain
+     * longer than 1000, or there are more than a million needs. "fetch": the server did not answer as required.
+     * "signature": from trust() of signed.mjs. "away": the bytes are not in memory, await load().
      */
     this.code = code;
   }
@@ -34,7 +37,7 @@ const MOST = { [DICTIONARY]: 2 ** 20, [SIGNATURE]: 4096 };
 
 const viewOf = (b) => new DataView(b.buffer, b.byteOffset, b.byteLength);
 
-// u64 is exact up to 2^53; above, it is larger than any file, and so refused by whatever it is compared with.
+// u64 is exact up to 2^53. A larger number exceeds every file, so the comparison with a size refuses it.
 const u64 = (view, at) => view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32;
 
 function bytesOf(data) {
@@ -52,7 +55,7 @@ function compare(a, b) {
   return a.length - b.length;
 }
 
-let crcTables; // four of 256 words: four bytes are four look-ups that wait for nothing
+let crcTables; // four tables of 256 words: four independent look-ups for four bytes
 
 function makeCRCTables() {
   const t = [0, 1, 2, 3].map(() => new Int32Array(256));
@@ -97,7 +100,7 @@ function murmur(b) {
   return (h ^ h >>> 16) >>> 0;
 }
 
-/** uuidText is the usual text of 16 bytes. */
+/** uuidText returns the usual text of 16 bytes. */
 export function uuidText(b) {
   return Array.from(b, (x) => x.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
@@ -109,18 +112,18 @@ function uuidBytes(uuid) {
   return Uint8Array.from(digits.match(/../g), (two) => parseInt(two, 16));
 }
 
-// ---- where the bytes are: pieces of a file, one of them for a file that is here, several for one that is fetched ----
+// ---- storage: pieces of a file, one for a file in memory, several for one that is fetched ----
 
-const GAP = 64 * 1024; // bytes fetched for nothing cost less than another request
+const GAP = 64 * 1024; // fetching these bytes without need takes less time than another request
 
 class Pieces {
   constructor(size, fetchRange) {
     this.size = size;
-    this.fetchRange = fetchRange; // (offset, size) => Promise<Uint8Array>; missing: all is here
+    this.fetchRange = fetchRange; // (offset, size) => Promise<Uint8Array>; missing if everything is in memory
     this.pieces = [];
   }
 
-  /** here gives bytes that are here, as a view. */
+  /** here returns bytes that are in memory, as a view. */
   here(offset, size) {
     if (size === 0) return new Uint8Array(0);
     const piece = this.pieces.find((p) => p.offset <= offset && offset + size <= p.offset + p.bytes.length);
@@ -128,7 +131,7 @@ class Pieces {
     return piece.bytes.subarray(offset - piece.offset, offset - piece.offset + size);
   }
 
-  /** fetchAll gives the bytes of ranges {offset, size}, in few requests: ranges that lie close together are one. */
+  /** fetchAll returns the bytes of ranges {offset, size}. It combines ranges that are close together into one request. */
   async fetchAll(ranges) {
     const sorted = ranges.filter((r) => r.size > 0).sort((a, b) => a.offset - b.offset);
     const runs = [];
@@ -140,7 +143,7 @@ class Pieces {
     return Promise.all(runs.map(async (run) => ({ offset: run.offset, bytes: await this.fetchRange(run.offset, run.end - run.offset) })));
   }
 
-  /** keep fetches ranges for good. */
+  /** keep fetches ranges and keeps them. */
   async keep(ranges) {
     this.pieces.push(...await this.fetchAll(ranges));
   }
@@ -148,7 +151,7 @@ class Pieces {
 
 // ---- opening ----
 
-// pickSlot gives the slot that counts, of the first 8192 bytes of a file.
+// pickSlot returns the current slot, from the first 8192 bytes of a file.
 function pickSlot(start) {
   let best;
   for (const at of [0, PITCH]) {
@@ -160,7 +163,7 @@ function pickSlot(start) {
   return best;
 }
 
-// readHeader reads the slot that counts and holds it to the size of the file.
+// readHeader reads the current slot and checks it against the size of the file.
 function readHeader(start, fileSize) {
   if (fileSize < START || start.length < START) throw new KilnError("not-parcel", `${fileSize} bytes are no parcel`);
   const view = pickSlot(start);
@@ -202,10 +205,12 @@ function readTypes(section, count) {
 }
 
 /**
- * open opens a parcel that is in memory. It takes the same time for any parcel: all else is checked when it is used, or by check().
+ * open opens a parcel in memory. It takes the same time for any parcel: all else is checked when it is used, or by
+ * check().
  *
- * options.zstd decompresses in place of the zstd in here: (stored: Uint8Array, size: number, dictionary?: Uint8Array) => Uint8Array or a promise of it; the
- * result must have exactly size bytes. A size may be a lie: do not allocate much for few bytes before there is content to fill it.
+ * options.zstd replaces the decompressor of this file: (stored: Uint8Array, size: number, dictionary?: Uint8Array) =>
+ * Uint8Array or a promise of it. The result must have exactly size bytes. size may be false: do not allocate much
+ * memory for few bytes before there is content for it.
  */
 export function open(data, options = {}) {
   const bytes = bytesOf(data);
@@ -215,8 +220,9 @@ export function open(data, options = {}) {
 }
 
 /**
- * openURL opens a parcel on a server, which must know ranges and tell the size in Content-Range. Its index is fetched, in three rounds; contents are fetched by
- * load(). A server that answers with the whole file has it opened in memory. options.fetch is used in place of the global fetch, options.init goes along with each request.
+ * openURL opens a parcel on a server, which must support ranges and return the size in Content-Range. It fetches the
+ * index in three rounds; load() fetches contents. If the server answers with the whole file, the file is opened in
+ * memory. options.fetch replaces the global fetch; options.init is passed to each request.
  */
 export async function openURL(url, options = {}) {
   const get = (first, last) => (options.fetch ?? globalThis.fetch)(url, { ...options.init, headers: { ...options.init?.headers, Range: `bytes=${first}-${last}` } });
@@ -249,7 +255,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const strictUTF8 = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 const encoder = new TextEncoder();
 
-/** A parcel that is open. Resources are sorted by id; iterating gives them all. */
+/** Parcel is an open parcel. Resources are sorted by id; iterating returns all of them. */
 export class Parcel {
   #header; #sections; #directory; #tables; #needs; #pages = []; #typeBytes;
 
@@ -262,36 +268,39 @@ export class Parcel {
     this.#tables = [null, IDS, UUIDS, NAMES_TABLE].map((i) => i && viewOf(this.#sections[i]));
     this.#needs = viewOf(this.#sections[NEEDS]);
     this.#typeBytes = readTypes(this.#sections[TYPES], header.types);
-    /** types of the resources, as "texture". */
+    /** types are the types of the resources, such as "texture". */
     this.types = this.#typeBytes.map((b) => utf8.decode(b));
-    /** Where look-ups go on if this parcel has no such resource: lay a patch or a mod over the base by setting it. */
+    /**
+     * under is the parcel where look-ups continue if this parcel has no such resource: set it to lay a patch or a mod
+     * over the base.
+     */
     this.under = options.under ?? null;
-    /** trusted is set by trust() of signed.mjs: from then on each content is compared with its hash. */
+    /** trusted is set by trust() of signed.mjs: each content is then compared with its hash. */
     this.trusted = false;
   }
 
-  /** count is how many resources there are. */
+  /** count is the number of resources. */
   get count() { return this.#header.count; }
 
-  /** generation grows with each change of the file; a BigInt. */
+  /** generation increases with each change of the file; a BigInt. */
   get generation() { return this.#header.generation; }
 
-  /** storedDigest is the digest as the file has it: compare it with digest(). */
+  /** storedDigest is the digest in the file: compare it with digest(). */
   get storedDigest() { return this.#header.storedDigest; }
 
-  /** signature is the text of a minisign signature of the digest, or empty. trust() of signed.mjs judges it. */
+  /** signature is the text of a minisign signature of the digest, or empty. trust() of signed.mjs verifies it. */
   get signature() { return this.#sections[SIGNATURE]; }
 
-  /** dictionary for Zstandard, or empty. */
+  /** dictionary is the dictionary for Zstandard, or empty. */
   get dictionary() { return this.#sections[DICTIONARY]; }
 
-  // range of the k-th page of records, undefined if it cannot lie there.
+  // range of the k-th page of records; undefined if it is not valid
   #pageRange(k) {
     const offset = u64(this.#directory, 16 * k), size = RECORD * Math.min(PAGE, this.count - PAGE * k);
     return offset >= START && offset + size <= this.#header.end && offset % 16 === 0 ? { offset, size } : undefined;
   }
 
-  /** pageRanges is where the records lie in the file. */
+  /** pageRanges returns the ranges of the records in the file. */
   pageRanges() {
     return Array.from({ length: Math.ceil(this.count / PAGE) }, (_, k) => this.#pageRange(k)).filter(Boolean);
   }
@@ -305,7 +314,7 @@ export class Parcel {
     return this.#pages[k];
   }
 
-  /** at is the resource at an index, 0 to count - 1, of this parcel alone; undefined if there is none. */
+  /** at returns the resource at an index, 0 to count - 1, of this parcel only; undefined if there is none. */
   at(index) {
     if (!(Number.isInteger(index) && index >= 0 && index < this.count)) return undefined;
     const r = new Resource(this, index, this.#page(Math.floor(index / PAGE)), RECORD * (index % PAGE));
@@ -318,7 +327,7 @@ export class Parcel {
     for (let i = 0; i < this.count; i++) yield this.at(i);
   }
 
-  // search looks into one parcel: Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), then entry after entry.
+  // search searches one parcel: Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4), then linear probing.
   #search(section, key, matches) {
     const table = this.#tables[section], size = 2 ** this.#header.bits;
     let at = Math.imul(key, 2654435769) >>> 32 - this.#header.bits;
@@ -346,8 +355,8 @@ export class Parcel {
     return bytes.length === 0 ? undefined : this.#search(NAMES_TABLE, murmur(bytes), (r) => equal(r.nameBytes, bytes));
   }
 
-  // mounted searches this parcel and those under it. One that is damaged where it is asked throws: what lies under it would be another
-  // content than was meant.
+  // mounted searches this parcel and those under it. A parcel that is damaged at the place in question throws, because
+  // a parcel under it would have the wrong content.
   #mounted(search) {
     for (let p = this; p; p = p.under) {
       const r = search(p);
@@ -356,28 +365,31 @@ export class Parcel {
     return undefined;
   }
 
-  /** find looks a resource up by its id, here and then in the parcels under this one; undefined if none has it. */
+  /** find looks a resource up by its id, in this parcel and then in those under it; undefined if none has it. */
   find(id) { return this.#mounted((p) => p.#byID(id)); }
 
-  /** findUUID looks up by the UUID of the asset, text or 16 bytes, and the sub id of the product. */
+  /** findUUID looks up by the UUID of the asset, as text or 16 bytes, and the sub id of the product. */
   findUUID(uuid, sub = 0) {
     const bytes = uuidBytes(uuid);
     return this.#mounted((p) => p.#byUUID(bytes, sub));
   }
 
-  /** findName looks up by name. Nothing has the empty one. */
+  /** findName looks up by name. No resource has an empty name. */
   findName(name) {
     const bytes = encoder.encode(name);
     return this.#mounted((p) => p.#byName(bytes));
   }
 
-  /** need is a number of the section of needs; for Resource. */
+  /** need returns a number of the section of needs; for Resource. */
   need(i) { return this.#needs.getUint32(4 * i, true); }
 
-  /** nameBytes is a part of the section of names; for Resource. */
+  /** nameBytes returns a part of the section of names; for Resource. */
   nameBytes(offset, size) { return this.#sections[NAMES].subarray(offset, offset + size); }
 
-  /** check holds the whole index to the specification, and throws where it does not hold. Contents are judged one by one, by reading them. */
+  /**
+   * check checks the whole index against the specification, and throws at the first error. It does not check contents;
+   * reading checks each of them.
+   */
   check() {
     this.#sections.forEach((b, i) => {
       if (crc32(b) !== this.#header.sections[i].crc) throw damaged(`section ${i} is not what it was`);
@@ -409,7 +421,7 @@ export class Parcel {
     if (found.some((f) => f?.index !== r.index)) throw damaged(`record ${r.index} is not found`);
   }
 
-  /** digest computes what all the parcel holds amounts to: 32 bytes, which are what is signed. */
+  /** digest computes the digest of the whole content: the 32 bytes that are signed. */
   digest() {
     const h = new Hasher();
     for (const r of this) {
@@ -423,7 +435,7 @@ export class Parcel {
   }
 }
 
-/** A resource: what a record says. */
+/** Resource is a resource, as described by its record. */
 export class Resource {
   #view; #at;
 
@@ -431,28 +443,28 @@ export class Resource {
     const u32 = (offset) => view.getUint32(at + offset, true);
     this.#view = view;
     this.#at = at;
-    /** parcel that has it, and its index there. */
+    /** parcel is the parcel that contains it, index its index there. */
     this.parcel = parcel;
     this.index = index;
     this.id = u32(0);
-    /** sub is the id of the product within its asset; 0: the main one. */
+    /** sub is the id of the product within its asset; 0 for the main one. */
     this.sub = u32(4);
     this.typeIndex = view.getUint16(at + 24, true);
-    /** codec: 0 as it is, 1 Zstandard, 2 Zstandard with the parcel's dictionary. */
+    /** codec: 0 not compressed, 1 Zstandard, 2 Zstandard with the parcel's dictionary. */
     this.codec = view.getUint8(at + 26);
     this.align = view.getUint8(at + 27);
-    /** crc is the CRC-32 of the stored bytes, which lie at offset. */
+    /** crc is the CRC-32 of the stored bytes, which begin at offset. */
     this.crc = u32(28);
     this.offset = u64(view, at + 32);
     this.stored = u64(view, at + 40);
-    /** size of the content. */
+    /** size of the content in bytes. */
     this.size = u64(view, at + 48);
     this.needs = u32(96);
     this.requiredCount = u32(100);
     this.optionalCount = u32(104);
   }
 
-  /** wrong says what is refused about the record; empty if nothing is. */
+  /** wrong returns the reason why the record is not valid, or "". */
   wrong(header, sections) {
     const nameOffset = this.#view.getUint32(this.#at + 56, true), nameSize = this.#view.getUint32(this.#at + 60, true);
     const needs = this.requiredCount + this.optionalCount, { stored, offset, size, codec, align } = this;
@@ -468,17 +480,18 @@ export class Resource {
     return "";
   }
 
-  /** recordBytes is a part of the record. */
+  /** recordBytes returns a part of the record. */
   recordBytes(offset, size) { return new Uint8Array(this.#view.buffer, this.#view.byteOffset + this.#at + offset, size); }
 
   hasZeros() { return this.recordBytes(108, 20).every((b) => b === 0); }
 
-  /** type is the product type, as "texture". */
+  /** type is the product type, such as "texture". */
   get type() { return this.parcel.types[this.typeIndex]; }
 
   /**
-   * sharedKey is a text that is equal for resources of one parcel for which one loaded thing will do: they are of one type, lie in the same place, and need
-   * nothing. So the texture that a hundred models share is one on the graphics card: keep what is loaded in a Map by it.
+   * sharedKey is a text that is equal for resources of one parcel that can share one loaded value: they have the same
+   * type and place, and need nothing. A texture that a hundred models share is then one texture on the graphics card:
+   * keep loaded values in a Map by this key.
    */
   get sharedKey() {
     const shared = this.stored > 0 && this.requiredCount + this.optionalCount === 0;
@@ -487,21 +500,21 @@ export class Resource {
 
   get nameBytes() { return this.parcel.nameBytes(this.#view.getUint32(this.#at + 56, true), this.#view.getUint32(this.#at + 60, true)); }
 
-  /** name, or "" if it has none. */
+  /** name is its name, or "" if it has none. */
   get name() { return utf8.decode(this.nameBytes); }
 
   get uuidBytes() { return this.recordBytes(8, 16); }
 
-  /** uuid of the asset, as text. */
+  /** uuid is the UUID of the asset, as text. */
   get uuid() { return uuidText(this.uuidBytes); }
 
   /** hash is the BLAKE3 hash of the content: 32 bytes. */
   get hash() { return this.recordBytes(64, 32); }
 
-  /** required is the ids of the resources that it requires, in the order in which to load them. */
+  /** required is the ids of the resources that it requires, in load order. */
   get required() { return Array.from({ length: this.requiredCount }, (_, i) => this.parcel.need(this.needs + i)); }
 
-  /** optional is the ids of those that it would use as well. */
+  /** optional is the ids of further resources that it would use. */
   get optional() { return Array.from({ length: this.optionalCount }, (_, i) => this.parcel.need(this.needs + this.requiredCount + i)); }
 
   // whole compares the stored bytes with their CRC.
@@ -533,8 +546,8 @@ export class Resource {
   }
 
   /**
-   * bytes is the content of a resource whose parcel is in memory: a view where it is not compressed, do not write to it. If options.zstd gives promises,
-   * use load().
+   * bytes returns the content of a resource whose parcel is in memory. Uncompressed content is a view; do not write to
+   * it. If options.zstd returns promises, use load().
    */
   bytes() {
     const stored = this.#whole(this.parcel.file.here(this.offset, this.stored));
@@ -546,10 +559,10 @@ export class Resource {
     }
   }
 
-  /** load is the content, fetched if need be. */
+  /** load returns the content, and fetches it if necessary. */
   async load() { return (await loadAll([this]))[0]; }
 
-  /** content makes of the stored bytes what they hold; for loadAll. */
+  /** content converts the stored bytes to the content; for loadAll. */
   async content(stored) {
     this.#whole(stored);
     if (this.codec === 0) return this.#authentic(stored);
@@ -560,15 +573,18 @@ export class Resource {
     }
   }
 
-  /** verify compares content with the hash, and throws if it is another: for patches, the CRC has found accidents already. */
+  /**
+   * verify compares content with the hash, and throws if they differ. It is for patches; the CRC already finds
+   * accidental damage.
+   */
   verify(content) {
     if (!equal(hash(content), this.hash)) throw damaged(`resource ${this.id} has another hash`);
   }
 }
 
 /**
- * loadAll gives the contents of resources, in their order. Those that lie close together in a parcel are fetched in one request, and in a parcel as Kiln packs it
- * a resource and all that it requires do.
+ * loadAll returns the contents of resources, in their order. Contents that are close together in a parcel are fetched
+ * in one request. In a parcel packed by Kiln, a resource and all that it requires are close together.
  */
 export async function loadAll(resources) {
   const files = new Map();
@@ -586,13 +602,15 @@ export async function loadAll(resources) {
 }
 
 /**
- * loadOrder is a resource after all that it requires, as far as their ids are not in options.known, a Set which they come into. With options.optional it comes also
- * after what it would use, where that is mounted and can be loaded: "Load order" in docs/formats/parcel.md. Nothing comes into the set if it throws.
+ * loadOrder returns a resource after all that it requires, except those whose ids are in options.known, a Set to which
+ * it adds the returned ones. With options.optional it also returns optional needs that are mounted and can be loaded:
+ * "Load order" in docs/formats/parcel.md. If it throws, the set does not change.
  */
 export function loadOrder(parcel, id, { known = new Set(), optional = false } = {}) {
   const order = [], ids = new Set(), underWay = new Set();
   let looked = 0;
-  // visit gives what is wrong, [code, message]: an attempt that fails is nothing to throw, which takes ten times as long.
+  // visit returns an error as [code, message]. It does not throw, because a failed attempt is common, and throwing
+  // takes ten times as long.
   const visit = (at) => {
     if (known.has(at) || ids.has(at)) return undefined;
     const r = parcel.find(at);
@@ -637,11 +655,12 @@ export function loadOrder(parcel, id, { known = new Set(), optional = false } = 
   return order;
 }
 
-// ---- Zstandard (RFC 8878): what docs/formats/parcel.md allows of it. All state but the content is in a few arrays that are made once. ----
+// ---- Zstandard (RFC 8878): the part that docs/formats/parcel.md allows. All state except the content is in a few
+// arrays that are allocated once. ----
 
 const BLOCK = 2 ** 17, WINDOW = 2 ** 23, LETTER_BITS = 11, STATE_BITS = 9, LITERAL = 0, OFFSET = 1, MATCH = 2, WEIGHT = 3;
 
-// How many extra bits a code of a length has; the numbers that codes begin with follow from that.
+// Number of extra bits of each length code. The base values follow from it.
 const EXTRA = {
   [LITERAL]: Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
   [OFFSET]: Uint8Array.from({ length: 32 }, (_, i) => i),
@@ -655,7 +674,7 @@ function basesOf(extra, first) {
   return bases;
 }
 
-// The chances that are used where a block has none of its own, as in RFC 8878, 3.1.1.3.2.2: -1 is less than once.
+// The probabilities for a block without its own, as in RFC 8878, 3.1.1.3.2.2; -1 is "less than 1".
 const USUAL = {
   [LITERAL]: { log: 6, chances: Int16Array.of(4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1) },
   [OFFSET]: { log: 5, chances: Int16Array.of(1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1) },
@@ -665,11 +684,12 @@ const USUAL = {
 const wrongFrame = (what) => new KilnError("unpacking", `no frame of Zstandard that can be read: ${what}`);
 const high = (x) => 31 - Math.clz32(x);
 
-// A state is one number: the next one, as "next" and so many bits more (10 and 4 bits), and how many extra bits its code has (5); its base is beside it.
+// A state is one number: the base of the next state, the number of bits to add to it (10 and 4 bits), and the number of
+// extra bits of its code (5). The base value is in another array.
 class States {
   cells = new Int32Array(2 ** STATE_BITS);
   bases = new Uint32Array(2 ** STATE_BITS);
-  log = -1; // there are none yet
+  log = -1; // no table yet
 
   fill(kind, log, chances) {
     const { cells, bases } = this, size = 2 ** log, seen = new Uint16Array(chances.length);
@@ -701,19 +721,20 @@ class States {
   }
 }
 
-// look gives n bits, 25 at most, from a bit on, of what begins at a byte. Streams are read from their end: the bits left are all below.
+// look returns n bits, at most 25, from a bit position in the data after begin. Streams are read from their end, so the
+// remaining bits are below.
 function look(src, begin, bit, n) {
   const i = begin + (bit >> 3);
   return (src[i] | src[i + 1] << 8 | src[i + 2] << 16 | src[i + 3] << 24) >>> (bit & 7) & (1 << n) - 1;
 }
 
-// bitsIn is how many bits a stream has, by the highest bit of its last byte.
+// bitsIn returns the number of bits in a stream, by the highest bit of its last byte.
 function bitsIn(src, begin, end) {
   if (end <= begin || src[end - 1] === 0) throw wrongFrame("a stream without an end");
   return (end - begin - 1) * 8 + high(src[end - 1]);
 }
 
-// readChances reads how likely symbols are, and gives where that ends.
+// readChances reads the probabilities of symbols, and returns the offset of their end.
 function readChances(src, begin, end, mostBits) {
   const log = 5 + (src[begin] & 15), chances = [];
   if (begin >= end || log > mostBits) throw wrongFrame("a table that is too large");
@@ -727,7 +748,7 @@ function readChances(src, begin, end, mostBits) {
     at += n;
     chances.push(v - 1);
     left -= Math.abs(v - 1);
-    for (let zeros = v === 1 ? 3 : 0; zeros === 3;) { // two bits say how many more have none, 3: and two bits follow
+    for (let zeros = v === 1 ? 3 : 0; zeros === 3;) { // two bits with the number of further zeros; 3 means that two more bits follow
       zeros = bits(at, 2);
       at += 2;
       if (chances.length + zeros > 256) throw wrongFrame("a table that is too large");
@@ -739,18 +760,18 @@ function readChances(src, begin, end, mostBits) {
 }
 
 class Unzstd {
-  #src; #end; // the bytes, and where they end: behind that there are a few more, for look
-  #out; #at = 0; #begin = 0; // the content, where it goes on, where the frame's begins
+  #src; #end; // the bytes and their end; a few more bytes follow, for look
+  #out; #at = 0; #begin = 0; // the content, the current position, the begin of the frame's content
   #states = [new States(), new States(), new States()];
   #weights = new States();
   #letters = new Uint16Array(2 ** LETTER_BITS); // letter * 16 + bits of its code
-  #letterBits = 0; // there are none yet
-  #offsets = new Uint32Array(3); // that may be repeated
+  #letterBits = 0; // none yet
+  #offsets = new Uint32Array(3); // repeat offsets
   #dictionary; #window; #most;
   #buffer = new Uint8Array(BLOCK);
-  #literals; #literalsAt; #literalsEnd; // of the block: in the bytes, or in the buffer
+  #literals; #literalsAt; #literalsEnd; // literals of the block: in the bytes, or in the buffer
 
-  // all decompresses all frames; size is what they must become.
+  // all decompresses all frames. size is the expected size of the result.
   all(stored, size, dictionary) {
     const src = new Uint8Array(stored.length + 8);
     src.set(stored);
@@ -822,7 +843,7 @@ class Unzstd {
     this.#sequences(count, at, end, stop);
   }
 
-  // table reads which states there are, and gives where that ends.
+  // table reads a table of states, and returns the offset of its end.
   #table(kind, mode, at, end) {
     const states = this.#states[kind];
     if (mode === 0) states.fill(kind, USUAL[kind].log, USUAL[kind].chances);
@@ -836,7 +857,7 @@ class Unzstd {
     return mode === 1 ? at + 1 : at;
   }
 
-  // readLiterals finds or decodes the literals of a block, and gives where they end.
+  // readLiterals finds or decodes the literals of a block, and returns the offset of their end.
   #readLiterals(begin, end, room) {
     const src = this.#src, kind = src[begin] & 3, form = src[begin] >> 2 & 3;
     const head = kind < 2 ? [1, 2, 1, 3][form] : [3, 3, 4, 5][form];
@@ -873,7 +894,8 @@ class Unzstd {
     }
   }
 
-  // stream decodes letters into the buffer. Two codes have 22 bits at most, so four bytes hold them wherever they begin.
+  // stream decodes letters into the buffer. Two codes have at most 22 bits, so four bytes hold them at any bit
+  // position.
   #stream(begin, end, to, stop) {
     const src = this.#src, out = this.#buffer, letters = this.#letters, log = this.#letterBits, mask = 2 ** log - 1;
     let bit = bitsIn(src, begin, end);
@@ -895,7 +917,7 @@ class Unzstd {
     if (bit !== 0) throw wrongFrame("literals");
   }
 
-  // readTree reads what Huffman codes there are, and gives where that ends.
+  // readTree reads the Huffman codes, and returns the offset of their end.
   #readTree(begin, end) {
     const src = this.#src, first = src[begin], used = first < 128 ? first : first - 126 >> 1;
     if (end - begin < 2 || used > end - begin - 1) throw wrongFrame("codes of letters");
@@ -903,7 +925,7 @@ class Unzstd {
       : Array.from({ length: first - 127 }, (_, n) => n & 1 ? src[begin + 1 + (n >> 1)] & 15 : src[begin + 1 + (n >> 1)] >> 4);
     const total = weights.reduce((sum, w) => w > LETTER_BITS ? NaN : w ? sum + 2 ** (w - 1) : sum, 0);
     if (!(total > 0 && total < 2 ** LETTER_BITS)) throw wrongFrame("codes of letters");
-    const log = high(total) + 1, rest = 2 ** log - total; // is the last one's, which is not written
+    const log = high(total) + 1, rest = 2 ** log - total; // rest is the weight of the last symbol, which is not stored
     if (rest & rest - 1) throw wrongFrame("codes of letters");
     weights.push(high(rest) + 1);
     const shortest = weights.filter((w) => w === 1).length;
@@ -920,7 +942,8 @@ class Unzstd {
     return begin + 1 + used;
   }
 
-  // readWeights reads weights that are compressed: two states take turns, and the first one that wants bits when there are none ends it.
+  // readWeights reads compressed weights. Two states alternate; the first one that needs bits when there are none ends
+  // the list.
   #readWeights(begin, end) {
     const src = this.#src, table = readChances(src, begin, end, 6), weights = [], { cells, bases } = this.#weights;
     this.#weights.fill(WEIGHT, table.log, table.chances);
@@ -938,7 +961,7 @@ class Unzstd {
     throw wrongFrame("codes of letters");
   }
 
-  // sequences writes the content of a block: literals, what is repeated, literals, and so on.
+  // sequences writes the content of a block: literals and matches in turn.
   #sequences(count, begin, end, stop) {
     const src = this.#src, out = this.#out, [ls, os, ms] = this.#states, letters = this.#literals, lettersEnd = this.#literalsEnd;
     const lc = ls.cells, lb = ls.bases, oc = os.cells, ob = os.bases, mc = ms.cells, mb = ms.bases;
@@ -946,7 +969,7 @@ class Unzstd {
     let l = look(src, begin, bit, ls.log), o = look(src, begin, bit -= os.log, os.log), m = look(src, begin, bit -= ms.log, ms.log);
     while (bit >= 0) {
       const lcell = lc[l], ocell = oc[o], mcell = mc[m], oextra = ocell >> 14, mextra = mcell >> 14, lextra = lcell >> 14;
-      if (oextra > 24) throw wrongFrame("an offset"); // beyond any window
+      if (oextra > 24) throw wrongFrame("an offset"); // larger than any window
       const number = ob[o] + look(src, begin, bit -= oextra, oextra);
       let n = mb[m] + look(src, begin, bit -= mextra, mextra);
       const literals = lb[l] + look(src, begin, bit -= lextra, lextra), back = this.#offset(number, literals === 0);
@@ -970,7 +993,7 @@ class Unzstd {
     this.#at = at + lettersEnd - from;
   }
 
-  // offset makes of an offset's number how far back it leads, and notes it.
+  // offset converts an offset's number to a distance, and updates the repeat offsets.
   #offset(number, noLiterals) {
     const offsets = this.#offsets;
     let offset = number - 3;
@@ -984,7 +1007,8 @@ class Unzstd {
     return offsets[0] = offset;
   }
 
-  // fromDictionary writes what a sequence repeats of the dictionary, and gives how much that is: the rest begins at the beginning of the frame.
+  // fromDictionary copies the part of a match that is in the dictionary, and returns its length. The rest of the match
+  // is at the begin of the frame.
   #fromDictionary(before, n, at) {
     const d = this.#dictionary, begin = d.length - before;
     if (begin < 0) throw wrongFrame("an offset");
@@ -993,7 +1017,7 @@ class Unzstd {
     return taken;
   }
 
-  // takeDictionary has a frame begin with a dictionary: raw content, or as zstd --train makes it.
+  // takeDictionary begins a frame with a dictionary: raw content, or in the format of zstd --train.
   #takeDictionary(id, d) {
     this.#dictionary = new Uint8Array(0);
     const own = d?.length >= 4 && viewOf(d).getUint32(0, true) === 0xec30a437;
@@ -1001,7 +1025,7 @@ class Unzstd {
     const named = own ? viewOf(d).getUint32(4, true) : 0;
     if (id !== named) {
       if (id) throw wrongFrame("another dictionary");
-      return; // a frame that names none has none
+      return; // a frame without a dictionary id uses none
     }
     if (d) this.#dictionary = d;
     if (!own) return;
@@ -1020,11 +1044,11 @@ class Unzstd {
   }
 }
 
-// frameHead reads the head of a frame, undefined if it is none.
+// frameHead reads the header of a frame; undefined if it is not valid.
 function frameHead(src, at, end) {
   const view = viewOf(src), flags = src[at + 4];
   if (end - at < 6 || view.getUint32(at, true) !== 0xfd2fb528 || flags & 8) return undefined;
-  const one = (flags & 32) !== 0; // segment: the window is the content
+  const one = (flags & 32) !== 0; // single segment: the window is the content
   const ids = [0, 1, 2, 4][flags & 3], contents = flags >> 6 || !one ? [0, 2, 4, 8][flags >> 6] : 1;
   const head = { end: at + 5 + (one ? 0 : 1) + ids + contents, checked: (flags & 4) !== 0, dictionary: 0, content: undefined };
   if (head.end > end) return undefined;
@@ -1035,21 +1059,22 @@ function frameHead(src, at, end) {
   return head;
 }
 
-// otherFrame gives where a frame ends that is none of Zstandard's and is passed over, 0: it is none.
+// otherFrame returns the end of a skippable frame, or 0 if it is not one.
 function otherFrame(src, at, end) {
   if (end - at < 8 || (src[at] & 0xf0) !== 0x50 || src[at + 1] !== 0x2a || src[at + 2] !== 0x4d || src[at + 3] !== 0x18) return 0;
   const stop = at + 8 + viewOf(src).getUint32(at + 4, true);
   return stop <= end ? stop : 0;
 }
 
-// blockHead reads the head of a block, undefined if it or what follows is cut short.
+// blockHead reads the header of a block; undefined if it or the block is truncated.
 function blockHead(src, at, end) {
   if (at + 3 > end) return undefined;
   const kind = src[at] >> 1 & 3, size = (src[at] | src[at + 1] << 8 | src[at + 2] << 16) >> 3, begin = at + 3, stop = begin + (kind === 1 ? 1 : size);
   return stop <= end ? { last: (src[at] & 1) === 1, kind, size, begin, end: stop } : undefined;
 }
 
-// mostOf is how many bytes frames can become at most, by the heads of their blocks: what claims to become more is a lie that costs no memory.
+// mostOf returns the largest possible size of the decompressed frames, by the headers of their blocks. Content that
+// claims more is refused before memory is allocated.
 function mostOf(src) {
   let most = 0;
   for (let at = 0; at < src.length && most <= MAX_COMPRESSED;) {
@@ -1068,7 +1093,8 @@ function mostOf(src) {
 
 const X1 = 0x9e3779b185ebca87n, X2 = 0xc2b2ae3d27d4eb4fn, X3 = 0x165667b19e3779f9n, X4 = 0x85ebca77c2b2ae63n, X5 = 0x27d4eb2f165667c5n;
 
-// xxh64 gives the lower half of XXH64 with seed 0, by Yann Collet. Kiln's own frames have none: it is for others'.
+// xxh64 returns the lower half of XXH64 with seed 0, by Yann Collet. Kiln's own frames do not have it; frames of other
+// programs may.
 function xxh64(bytes) {
   const u64 = (x) => BigInt.asUintN(64, x), left = (x, n) => u64(x << n) | x >> 64n - n, view = viewOf(bytes), size = bytes.length;
   const round = (h, v) => u64(left(u64(h + u64(v * X2)), 31n) * X1);
@@ -1093,7 +1119,7 @@ function xxh64(bytes) {
 
 let unzstd;
 
-/** zstd decompresses frames of Zstandard that become exactly size bytes: what options.zstd takes the place of. */
+/** zstd decompresses Zstandard frames to exactly size bytes. options.zstd replaces it. */
 export function zstd(stored, size, dictionary) {
   if (size > mostOf(stored)) throw wrongFrame(`${stored.length} bytes cannot become ${size}`);
   unzstd ??= new Unzstd();
@@ -1105,8 +1131,8 @@ export function zstd(stored, size, dictionary) {
 const IV = Int32Array.of(0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19);
 const CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8;
 
-// compress mixes the 16 words of m into the chaining value cv; the words come back in another order. State lives in
-// sixteen variables: in an array it would be five times as slow.
+// compress mixes the 16 words of m into the chaining value cv. It reorders the words. The state is in sixteen
+// variables, because an array would be five times slower.
 function compress(cv, m, counter, size, flags) {
   let a0 = cv[0], a1 = cv[1], a2 = cv[2], a3 = cv[3], b0 = cv[4], b1 = cv[5], b2 = cv[6], b3 = cv[7];
   let c0 = IV[0], c1 = IV[1], c2 = IV[2], c3 = IV[3], d0 = counter | 0, d1 = Math.floor(counter / 2 ** 32) | 0, d2 = size, d3 = flags;
@@ -1134,7 +1160,7 @@ function compress(cv, m, counter, size, flags) {
   cv[4] = b0 ^ d0; cv[5] = b1 ^ d1; cv[6] = b2 ^ d2; cv[7] = b3 ^ d3;
 }
 
-// permute is the permutation of the paper's table 2, its two cycles walked in place.
+// permute applies the permutation of the paper's table 2 in place, along its two cycles.
 function permute(m) {
   let t = m[0];
   m[0] = m[2]; m[2] = m[3]; m[3] = m[10]; m[10] = m[12]; m[12] = m[9]; m[9] = m[11]; m[11] = m[5]; m[5] = t;
@@ -1144,15 +1170,15 @@ function permute(m) {
 
 class Hasher {
   #stack = []; // values of finished subtrees, the largest first
-  #chunk = 0; // number of the chunk that is under way
+  #chunk = 0; // number of the current chunk
   #cv = IV.slice(); // its chaining value
-  #blocks = 0; // how many of its blocks are in that
-  #block = new Uint8Array(64); // the next one, which is held back: the last one of all is hashed in another way
+  #blocks = 0; // number of its blocks that are in the chaining value
+  #block = new Uint8Array(64); // the next block, held back because the very last one is hashed in another way
   #words = viewOf(this.#block);
   #used = 0;
   #m = new Int32Array(16);
 
-  // mix takes the 64 bytes of a view at an offset into the chaining value, and closes the chunk and all subtrees that are full with it.
+  // mix adds 64 bytes of a view to the chaining value. It closes the chunk, and the subtrees that are complete with it.
   #mix(view, at) {
     for (let i = 0; i < 16; i++) this.#m[i] = view.getInt32(at + 4 * i, true);
     compress(this.#cv, this.#m, this.#chunk, 64, (this.#blocks === 0 ? CHUNK_START : 0) | (this.#blocks === 15 ? CHUNK_END : 0));
@@ -1163,7 +1189,7 @@ class Hasher {
     this.#blocks = 0;
   }
 
-  // join makes of the last subtree and the chaining value that of both.
+  // join combines the last subtree and the chaining value.
   #join(root) {
     this.#m.set(this.#stack.pop());
     this.#m.set(this.#cv, 8);
@@ -1199,7 +1225,7 @@ class Hasher {
   }
 }
 
-/** hash is the BLAKE3 hash of bytes: 32 bytes. About 0.2 GB/s. */
+/** hash returns the BLAKE3 hash of bytes: 32 bytes. About 0.2 GB/s. */
 export function hash(bytes) {
   return new Hasher().add(bytes).end();
 }

@@ -1,12 +1,13 @@
-// kiln_sound.mjs decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops, markers and gain: in
-// browsers and in node, without dependencies. docs/sounds.md says how to use it, docs/formats/sound.md what the files are.
+// kiln_sound.mjs decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops,
+// markers and gain. It works in browsers and in node, without dependencies. docs/sounds.md describes its use,
+// docs/formats/sound.md the files.
 //
 //     const sound = new KilnSound(bytes);
-//     const buffer = sound.audioBuffer(context);              // short sounds: an AudioBuffer, whole
-//     const player = sound.play(); player.loop(true);         // long ones: a piece at a time, exact to the frame
+//     const buffer = sound.audioBuffer(context);              // short sounds: an AudioBuffer of the whole sound
+//     const player = sound.play(); player.loop(true);         // long ones: in pieces, exact to the frame
 //     const frames = player.read(new Int16Array(1024 * sound.channels));
 //
-// Broken or hostile bytes throw a KilnSoundError, or are noise, and nothing worse.
+// Broken or hostile bytes at worst throw a KilnSoundError or give noise.
 
 export class KilnSoundError extends Error {}
 
@@ -14,8 +15,11 @@ export const FORWARD = 0, PING_PONG = 1, BACKWARD = 2;
 
 const QOA = 0, PCM = 1, FLOAT = 2, ADPCM = 3, MAX_CHANNELS = 64;
 
-/** A sound: its file's bytes, and what they say. rate, channels, frames; loops of {begin, end, kind, count}, markers of {frame, length, name};
- * gain in dB, which audioBuffer and readFloat apply; loudness and truePeak before that; stream, momentary, silent. */
+/**
+ * KilnSound is an open file. rate, channels, frames; loops of {begin, end, kind, count}, markers of {frame, length,
+ * name}; gain in dB, which audioBuffer and readFloat apply; loudness and truePeak before the gain; stream, momentary,
+ * silent.
+ */
 export class KilnSound {
   constructor(data) {
     const bytes = data instanceof Uint8Array ? data : new Uint8Array(data);
@@ -94,7 +98,7 @@ export class KilnSound {
     return true;
   }
 
-  // #notes reads what docs/formats/sound.md calls notes.
+  // #notes reads the notes as docs/formats/sound.md describes them.
   #notes(at, room) {
     const v = this.view, u32 = (i) => v.getUint32(at + i, true);
     if (room < 32 || !this.#is(at, "KSND") || v.getUint16(at + 8, true) !== 1) return;
@@ -119,12 +123,12 @@ export class KilnSound {
     }
   }
 
-  /** play gives a player at the first frame, which does not loop. */
+  /** play returns a player at the first frame, with looping turned off. */
   play() {
     return new KilnPlayer(this);
   }
 
-  /** audioBuffer decodes all of it for Web Audio, with the gain. A source node of it takes loopStart and loopEnd from loopOf. */
+  /** audioBuffer decodes the whole sound for Web Audio, with the gain. loopOf sets the loop of a source node that plays it. */
   audioBuffer(context) {
     const out = context.createBuffer(this.channels, this.frames, this.rate), player = this.play();
     const piece = new Float32Array(4096 * this.channels), to = Array.from({ length: this.channels }, (_, c) => out.getChannelData(c));
@@ -133,7 +137,7 @@ export class KilnSound {
     return out;
   }
 
-  /** loopOf sets the loop of an AudioBufferSourceNode: to the first of the sound that is played forward. */
+  /** loopOf sets the loop of an AudioBufferSourceNode to the sound's first loop that plays forward. */
   loopOf(node) {
     const l = this.loops.find((l) => l.kind === FORWARD);
     node.loop = l !== undefined;
@@ -141,7 +145,7 @@ export class KilnSound {
     return node;
   }
 
-  // decode decodes a block into ints, or into reals if they are given: floats as they are.
+  // decode decodes a block into ints, or into reals if they are given. Floats are not converted.
   decode(ints, no) {
     const from = this.begin + Math.min(no * this.blockSize, this.size), size = Math.min(this.blockSize, this.begin + this.size - from);
     const n = Math.min(this.block, this.frames - no * this.block), v = this.view;
@@ -154,7 +158,8 @@ export class KilnSound {
 }
 
 const SCALES = [1, 7, 21, 45, 84, 138, 211, 304, 421, 562, 731, 928, 1157, 1419, 1715, 2048];
-// Three bits of QOA stand for these, by scale: (scale * quarters + 2) / 4 with quarters of 3, 10, 18, 28, and that below 0.
+// The values of the 3-bit codes of QOA, by scale: (scale * quarters + 2) / 4 with quarters of 3, 10, 18, 28, and their
+// negatives.
 const RESIDUALS = SCALES.map((s) => Int32Array.from([3, 10, 18, 28].flatMap((q) => { const r = Math.floor((s * q + 2) / 4); return [r, -r]; })));
 
 const clamp = (v) => (v < -32768 ? -32768 : v > 32767 ? 32767 : v);
@@ -172,7 +177,7 @@ function decodeQOA(out, v, at, size, ch, n) {
       let h0 = history[b], h1 = history[b + 1], h2 = history[b + 2], h3 = history[b + 3];
       let w0 = weights[b], w1 = weights[b + 1], w2 = weights[b + 2], w3 = weights[b + 3];
       for (let i = 0; i < most; i++) {
-        const bit = 57 - 3 * i; // of the lowest of the three
+        const bit = 57 - 3 * i; // position of the lowest of the three bits
         const code = bit >= 32 ? (high >>> (bit - 32)) & 7 : bit > 29 ? ((high << (32 - bit)) | (low >>> bit)) & 7 : (low >>> bit) & 7;
         const r = table[code], d = r >> 4;
         const sum = (Math.imul(h0, w0) + Math.imul(h1, w1) + Math.imul(h2, w2) + Math.imul(h3, w3)) | 0;
@@ -215,7 +220,7 @@ function decodeADPCM(out, v, at, size, ch) {
     }
 }
 
-// To the nearest, halves to even; what is not a number is 0.
+// Rounds to nearest, halves to even. NaN becomes 0.
 function toInt(v) {
   const x = v * 32768;
   if (!(x > -32768)) return Number.isNaN(x) ? 0 : -32768;
@@ -224,7 +229,7 @@ function toInt(v) {
   return rest > 0.5 || (rest === 0.5 && low & 1) ? low + 1 : low;
 }
 
-/** KilnPlayer reads a sound, from wherever it is. frame is what it reads next. */
+/** KilnPlayer reads a sound. frame is the next frame to read. */
 export class KilnPlayer {
   #sound; #back = false; #loop = null; #left = -1; #first = -1; #n = 0; #room;
 
@@ -234,19 +239,19 @@ export class KilnPlayer {
     this.#room = new (sound.coding === FLOAT ? Float32Array : Int16Array)(sound.block * sound.channels);
   }
 
-  /** loop turns the sound's first loop on or off; off, the sound goes on to its end. */
+  /** loop turns the sound's first loop on or off. When it is off, the sound plays to its end. */
   loop(on) {
     this.loopOver(on ? this.#sound.loops[0] : null);
   }
 
-  /** loopOver loops over other frames; what is not among the sound's frames is no loop. */
+  /** loopOver sets another loop. A loop outside of the sound's frames turns looping off. */
   loopOver(l) {
     this.#back = false;
     this.#loop = l && l.begin >= 0 && l.begin < l.end && l.end <= this.#sound.frames ? { kind: FORWARD, count: 0, ...l } : null;
     this.#left = this.#loop && this.#loop.count > 0 ? this.#loop.count - 1 : -1;
   }
 
-  /** seek goes to a frame, from which the sound is played forward. */
+  /** seek moves to a frame. The sound plays forward from there. */
   seek(frame) {
     this.frame = Math.max(0, Math.min(Math.floor(frame), this.#sound.frames));
     this.#back = false;
@@ -258,7 +263,7 @@ export class KilnPlayer {
     const end = !this.#back && this.frame === l.end, begin = this.#back && this.frame < l.begin;
     if (!end && !begin) return;
     if (this.#left === 0) {
-      if (begin) this.frame = l.end; // on from the end of the loop
+      if (begin) this.frame = l.end; // continue from the end of the loop
       this.#loop = null;
       this.#back = false;
       return;
@@ -292,12 +297,15 @@ export class KilnPlayer {
     return done;
   }
 
-  /** read fills an Int16Array with frames, interleaved, and returns how many: fewer than there is room for, and then none, at the end. */
+  /**
+   * read fills an Int16Array with interleaved frames and returns their number. At the end it returns fewer frames than
+   * fit, and then 0.
+   */
   read(dst) {
     return this.#run(dst, this.#sound.coding === FLOAT ? toInt : (v) => v);
   }
 
-  /** readFloat fills a Float32Array with samples from -1 to 1, with the gain. */
+  /** readFloat fills a Float32Array with samples from -1 to 1. The gain is applied. */
   readFloat(dst) {
     const gain = 10 ** (this.#sound.gain / 20) / (this.#sound.coding === FLOAT ? 1 : 32768);
     return this.#run(dst, (v) => v * gain);

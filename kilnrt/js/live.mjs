@@ -1,29 +1,31 @@
-// live.mjs is the game's side of `kiln serve`: content as it is built, without parcels, replaced while the game runs. For development: a
-// game that ships uses kiln.mjs alone. docs/formats/live.md is the protocol, docs/live.md tells how to use this.
+// live.mjs is the game's side of `kiln serve`: content as it is built, without parcels, replaced while the game runs.
+// It is for development: a released game uses only kiln.mjs. docs/formats/live.md describes the protocol, docs/live.md
+// the use of this file.
 //
 //     const library = await connect("http://127.0.0.1:7171", { game: "knights", platform: "web" });
 //     library.register("texture", async ({ bytes }) => makeTexture(await bytes()));
 //     const tank = await library.load("sprites/tank.png");
 //     function frame() {
-//       library.poll();            // what has changed is in place when it returns
+//       library.poll();            // applies all changes
 //       draw(tank.value);
 //       requestAnimationFrame(frame);
 //     }
 //
-// Loaders may take their time: what they make is put in place by poll(), all that belongs together at once. A loader that fails leaves the
-// old value where it is, and the watcher is told why. If the connection breaks, the game goes on with what it has until it is back.
+// Loaders may take time: poll() applies their results, related ones together. If a loader fails, the old value stays,
+// and the watcher gets the reason. If the connection breaks, the game continues with what it has, and the library
+// reconnects.
 
 import { KilnError, hash, uuidText } from "./kiln.mjs";
 
 const VERSION = 1, PROTOCOL = "kiln.live.v1";
 const MAX_RESOURCES = 2 ** 24, MAX_CHAIN = 1000, MAX_LOGS = 1000;
-const HASHED = 16 * 2 ** 20; // bytes up to which content is compared with its hash: 80 ms
-const FIRST_RETRY = 20, LAST_RETRY = 1000, PATIENCE = 60000; // milliseconds
+const HASHED = 16 * 2 ** 20; // content up to this size in bytes is compared with its hash: 80 ms
+const FIRST_RETRY = 20, LAST_RETRY = 1000, PATIENCE = 60000; // in milliseconds
 
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 const wrong = (what) => new KilnError("live", what);
 
-// within is what a promise becomes, if it does in time. What comes later is handed to late.
+// within returns the result of a promise, or throws if it takes too long. A later result is passed to late.
 function within(milliseconds, promise, what, late) {
   let timer, over = false;
   const ended = new Promise((_, no) => {
@@ -37,7 +39,7 @@ function within(milliseconds, promise, what, late) {
   return Promise.race([watched, ended]);
 }
 
-/** A Table is resources by all that they are found by. */
+/** Table has resources by all their keys. */
 class Table {
   constructor() {
     this.byID = new Map();
@@ -60,7 +62,7 @@ class Table {
     if (this.byName.get(r.name) === r) this.byName.delete(r.name);
   }
 
-  /** apply makes the table as a change says. */
+  /** apply applies a change to the table. */
   apply(change) {
     if (change.whole) {
       this.byID.clear();
@@ -72,10 +74,11 @@ class Table {
   }
 }
 
-// A change is what became of resources, by id; null: it is gone. In a whole one, all that it does not have is gone.
+// A change has new resources by id; null means removed. In a whole change, everything that it does not contain is
+// removed.
 const newChange = () => ({ seq: 0, whole: false, resources: new Map(), reload: new Set(), reloadAll: false });
 
-// then is both changes, one after the other.
+// then returns both changes, one after the other.
 function then(a, b) {
   if (!a || b.whole) return b;
   return {
@@ -84,7 +87,7 @@ function then(a, b) {
   };
 }
 
-/** A LiveResource is one thing as the watcher has it. */
+/** LiveResource is a resource of the watcher. */
 class LiveResource {
   constructor(line) {
     this.id = line.id;
@@ -93,7 +96,7 @@ class LiveResource {
     this.key = `${line.uuid}/${line.sub}`;
     this.name = line.name;
     this.asset = line.asset;
-    /** type of product, as "texture". */
+    /** type is the product type, such as "texture". */
     this.type = line.kind;
     this.hash = line.hash;
     this.size = line.size;
@@ -105,7 +108,7 @@ class LiveResource {
   get needs() { return [...this.required, ...this.optional]; }
 }
 
-/** A Handle is a share in a loaded resource. */
+/** Handle is a reference to a loaded resource. */
 class Handle {
   #library; #entry; #released = false;
 
@@ -114,13 +117,13 @@ class Handle {
     this.#entry = entry;
   }
 
-  /** value is what the loader made, as of the last poll(). */
+  /** value is the result of the loader, as of the last poll(). */
   get value() { return this.#entry.value; }
 
-  /** resource is what it was made of. */
+  /** resource is the resource that it was loaded from. */
   get resource() { return this.#entry.resource; }
 
-  /** release gives the share back. With the last one the resource is unloaded, and then what it alone needed. */
+  /** release releases the handle. With the last one the resource is unloaded, and then the resources that only it needed. */
   release() {
     if (this.#released) return;
     this.#released = true;
@@ -129,10 +132,11 @@ class Handle {
 }
 
 /**
- * connect connects to a watcher and waits until it has told what there is. options: game, platform and parcels are for people, but for the
- * platform, whose content it is; token, if the watcher listens beyond this machine; notify, which is called with {type: "connected" | "disconnected" |
- * "arrived" | "failed" | "mended", ...}; WebSocket and fetch, in place of the global ones; signal, an AbortSignal that ends the waiting; patience, milliseconds that a loader or
- * a fetch may take, 60000 if it is absent: what takes longer has failed, so that nothing waits for it for good.
+ * connect connects to a watcher and waits for its list of resources. options: game and parcels are for the dashboard;
+ * platform is the platform of the content; token, if the watcher listens beyond this machine; notify is called with
+ * {type: "connected" | "disconnected" | "arrived" | "failed" | "mended", ...}; WebSocket and fetch replace the global
+ * ones; signal is an AbortSignal that ends the wait; patience is the time in milliseconds that a loader or a fetch may
+ * take, 60000 by default: after that it has failed, so that nothing waits for it forever.
  */
 export async function connect(address = "http://127.0.0.1:7171", options = {}) {
   const library = new LiveLibrary(address, options);
@@ -146,7 +150,7 @@ export async function connect(address = "http://127.0.0.1:7171", options = {}) {
   return library;
 }
 
-/** A LiveLibrary is the content of a platform as a watcher has it, and what of it is loaded. */
+/** LiveLibrary is the content of a platform in a watcher, and its loaded resources. */
 export class LiveLibrary {
   #address; #options; #socket; #closed = false; #wait = FIRST_RETRY;
   #loaders = new Map(); #table = new Table(); #news = new Table();
@@ -154,13 +158,13 @@ export class LiveLibrary {
   #order = []; #known = new Set();
   #incoming = null; #arrived = null; #busy = Promise.resolve(); #staging = false;
   #epoch = ""; #seq = 0; #page = null;
-  #requests = new Map(); #asked = 0; #unsaid = []; #told = []; // who waits for the next change
+  #requests = new Map(); #asked = 0; #unsaid = []; #told = []; // calls that wait for the next change
   #begin; #refuse;
 
   constructor(address, options) {
     this.#address = new URL(address);
     this.#options = options;
-    /** failures: messages of assets that do not build, by asset. */
+    /** failures has the messages of assets that do not build, by asset. */
     this.failures = new Map();
     this.connected = false;
     this.ready = new Promise((yes, no) => { this.#begin = yes; this.#refuse = no; });
@@ -170,8 +174,11 @@ export class LiveLibrary {
 
   // ---- looking up ----
 
-  /** register says how resources of a type are loaded: ({resource, bytes, needs, old}) => value, or a promise of it. bytes() gives the content,
-   * needs are {id, value}, old is what it will replace. A value with a method unload() has it called when nobody has it any more. The type "" stands for all others. */
+  /**
+   * register sets the loader of a type of resources: ({resource, bytes, needs, old}) => value, or a promise of it.
+   * bytes() returns the content, needs are {id, value}, old is the value to replace. If a value has a method unload(),
+   * it is called when the value has no handles. The type "" is for all types without a loader of their own.
+   */
   register(type, loader) { this.#loaders.set(type, loader); }
 
   find(id) { return this.#table.byID.get(id); }
@@ -185,14 +192,14 @@ export class LiveLibrary {
 
   // ---- loading ----
 
-  /** load loads a resource by id or name, and before it all that it needs. What there is none of, the watcher is asked for. */
+  /** load loads a resource by id or name, and before it all that it needs. If there is none, the watcher is asked to build it. */
   async load(which) {
     const look = (table) => (typeof which === "number" ? table.byID : table.byName).get(which);
     if (!look(this.#table) && !look(this.#news)) await this.#ask(typeof which === "number" ? { id: which } : { name: which });
     return this.#oneAtATime(() => this.#loadFound(which, look));
   }
 
-  // oneAtATime keeps loading and staging from each other.
+  // oneAtATime prevents loading and staging at the same time.
   #oneAtATime(work) {
     const result = this.#busy.then(work);
     this.#busy = result.catch(() => {});
@@ -219,11 +226,11 @@ export class LiveLibrary {
         }
       }
       if (error.code !== "gone" || this.#closed) throw error;
-      await changed; // what replaced it is on its way
+      await changed; // its replacement is about to arrive
     }
   }
 
-  // enter puts in place what was not loaded.
+  // enter adds what was not loaded.
   #enter(plan, root) {
     const entries = plan.commit(true);
     root.entry.refs++;
@@ -231,7 +238,7 @@ export class LiveLibrary {
     return [root.entry, entries];
   }
 
-  // ---- what Plan needs ----
+  // ---- used by Plan ----
 
   entryOf(key) { return this.#loaded.get(key); }
   get patience() { return this.#options.patience ?? PATIENCE; }
@@ -246,7 +253,7 @@ export class LiveLibrary {
     this.#say({ type: "used", ids: [entry.resource.id] });
   }
 
-  /** drop gives a share in an entry back. */
+  /** drop removes a reference to an entry. */
   drop(entry) {
     const gone = [];
     for (const queue = [entry]; queue.length;) {
@@ -260,7 +267,7 @@ export class LiveLibrary {
     for (const value of gone) value?.unload?.();
   }
 
-  /** fetchBytes gets content by its hash. */
+  /** fetchBytes fetches content by its hash. */
   async fetchBytes(resource) {
     const headers = this.#options.token ? { Authorization: `Bearer ${this.#options.token}` } : {};
     const url = new URL(`/live/v1/blob/${resource.hash}`, this.#address);
@@ -274,7 +281,10 @@ export class LiveLibrary {
 
   // ---- swapping ----
 
-  /** poll puts in place what has arrived: call it once a frame. It gives what it did, in load order: {resource, kept}, kept being why it is still the old one. */
+  /**
+   * poll applies the changes that have arrived: call it once a frame. It returns what it changed, in load order:
+   * {resource, kept}, where kept is the reason why the old one is kept.
+   */
   poll() {
     const arrived = this.#arrived;
     if (!arrived) return [];
@@ -282,7 +292,7 @@ export class LiveLibrary {
     this.#table.apply(arrived.change);
     const gone = [], done = [], swapped = [], refused = [];
     for (const { entry, resource, error } of arrived.steps.values()) {
-      if (this.#loaded.get(entry.key) !== entry) continue; // released meanwhile
+      if (this.#loaded.get(entry.key) !== entry) continue; // released in the meantime
       done.push({ resource, kept: error });
       if (error) refused.push({ id: resource.id, hash: resource.hash, reason: String(error.message ?? error) });
       else swapped.push(resource.id);
@@ -301,7 +311,7 @@ export class LiveLibrary {
     return done;
   }
 
-  // stage makes what the next poll will put in place.
+  // stage prepares what the next poll will apply.
   #stage() {
     if (this.#staging || !this.#incoming) return;
     this.#staging = true;
@@ -322,7 +332,7 @@ export class LiveLibrary {
         }
         this.#arrived = { change: then(this.#arrived?.change, change), steps };
         this.#notify({ type: "arrived" });
-      } catch (error) { // what was fetched has been replaced again, or the watcher went away
+      } catch (error) { // the content was replaced again, or the connection broke
         plan.undo(error);
         this.#incoming = this.#incoming ? then(change, this.#incoming) : change;
         setTimeout(() => this.#stage(), LAST_RETRY);
@@ -364,7 +374,7 @@ export class LiveLibrary {
       if (ended) return;
       try {
         this.#heard(JSON.parse(data));
-      } catch (error) { // no watcher of ours
+      } catch (error) { // not a watcher of Kiln
         socket.close();
         this.#refuse(error);
       }
@@ -427,7 +437,7 @@ export class LiveLibrary {
     this.#complete(page);
   }
 
-  // complete takes in a change of which all pages are here. As long as nothing is loaded there is nothing to wait for.
+  // complete handles a change with all its pages. If nothing is loaded, there is nothing to wait for.
   #complete(change) {
     if (change.seq) this.#seq = change.seq;
     this.#news.apply(change);
@@ -459,15 +469,15 @@ export class LiveLibrary {
 
   #say(message) {
     if (this.connected && this.#socket.readyState === 1) this.#socket.send(JSON.stringify(message));
-    else if (message.type === "log" && this.#unsaid.length < MAX_LOGS) this.#unsaid.push(message); // all else is told anew to the next watcher
+    else if (message.type === "log" && this.#unsaid.length < MAX_LOGS) this.#unsaid.push(message); // all else is sent again to the next watcher
   }
 
   #notify(event) { this.#options.notify?.(event); }
 
-  /** log says something to the people at the dashboard; level is debug, info, warning or error. */
+  /** log writes a line to the dashboard; level is debug, info, warning or error. */
   log(level, text) { this.#say({ type: "log", level, text }); }
 
-  /** close ends the connection. What is loaded stays. */
+  /** close ends the connection. Loaded resources stay. */
   close() {
     this.#closed = true;
     this.#socket?.close();
@@ -476,13 +486,13 @@ export class LiveLibrary {
   }
 }
 
-// A Plan is what has to be done to resources, in load order. Until commit nothing that the game sees is different.
+// A Plan is the work on resources, in load order. The game sees no change until commit.
 class Plan {
   constructor(library, table, since) {
     Object.assign(this, { library, table, since, at: new Map(), order: [], bytes: new Map() });
   }
 
-  /** addLoaded plans what is loaded. What is gone stays as it is, for as long as the game holds it. */
+  /** addLoaded plans a loaded resource. A removed resource stays unchanged as long as the game holds it. */
   addLoaded(entry) {
     const resource = this.table.byKey.get(entry.key);
     if (!resource) return;
@@ -521,7 +531,7 @@ class Plan {
     return s;
   }
 
-  // judge decides whether something is to be done.
+  // judge decides whether a resource needs work.
   #judge(s) {
     const e = s.entry;
     if (!e) {
@@ -533,21 +543,21 @@ class Plan {
     if (!this.since) return;
     const { since, resource } = { since: this.since, resource: s.resource };
     const other = now.resource.hash !== resource.hash || now.resource.type !== resource.type;
-    const told = since.whole || since.resources.has(resource.id); // else it was refused before, and there is no reason to try again
+    const told = since.whole || since.resources.has(resource.id); // otherwise it was refused before, and nothing has changed
     s.content = other && told || since.reloadAll || since.reload.has(resource.id);
     s.otherNeeds = s.needs.length !== now.needs.length || s.needs.some((n, i) => n?.entry !== now.needs[i]);
     s.touched = s.content || s.otherNeeds || s.needs.some((n) => n?.touched);
     s.content ||= s.touched && other;
   }
 
-  /** make fetches and loads. What cannot be loaded has its error; what cannot be fetched is thrown. */
+  /** make fetches and loads. A resource that cannot be loaded gets its error. It throws if a content cannot be fetched. */
   async make() {
     const wanted = this.order.filter((s) => s.touched && !s.error);
     await Promise.all(wanted.map(async ({ resource }) => {
       this.bytes.set(resource.hash, await within(this.library.patience, this.library.fetchBytes(resource), `fetching ${resource.name}`));
     }));
     for (const s of wanted) {
-      if (!s.content && !s.otherNeeds && !s.needs.some((n) => n?.touched && !n.error)) s.touched = false; // what it needs stayed as it was after all
+      if (!s.content && !s.otherNeeds && !s.needs.some((n) => n?.touched && !n.error)) s.touched = false; // what it needs did not change after all
       else await this.#load(s);
     }
   }
@@ -570,7 +580,7 @@ class Plan {
     }
   }
 
-  /** commit leaves what was made with its entries: at once if they are new, else for the next poll. */
+  /** commit stores the results in the entries: at once if they are new, else for the next poll. */
   commit() {
     this.fresh = [];
     for (const s of this.order) {
@@ -600,7 +610,7 @@ class Plan {
     }
   }
 
-  /** dropUnused drops new entries that nobody needs, because who needed them failed. */
+  /** dropUnused removes new entries without references, because what needed them failed. */
   dropUnused() {
     for (const entry of this.fresh.reverse()) {
       if (entry.refs === 0) {
@@ -610,7 +620,7 @@ class Plan {
     }
   }
 
-  /** undo drops what was made, and gives the error. */
+  /** undo removes the results, and returns the error. */
   undo(error) {
     for (const s of this.order.reverse()) if (s.made) s.value?.unload?.();
     return error;

@@ -1,5 +1,5 @@
-// signed.mjs holds parcels to the minisign signature in them: docs/formats/parcel.md, "Digest and signature". It needs WebCrypto with Ed25519: node from 18,
-// Chromium from 137, Firefox from 129, Safari from 17.
+// signed.mjs verifies the minisign signature in a parcel: docs/formats/parcel.md, "Digest and signature". It needs
+// WebCrypto with Ed25519: node from 18, Chromium from 137, Firefox from 129, Safari from 17.
 //
 //     import { open } from "./kiln.mjs";
 //     import { trust } from "./signed.mjs";
@@ -9,8 +9,9 @@
 import { KilnError } from "./kiln.mjs";
 
 /**
- * trust holds a parcel to a public key of minisign (the text of a .pub file, or its second line): the signature to the digest, the digest to the index, the index to
- * itself, as check() does. From then on each content is compared with its hash when it is given out. Throws a KilnError "signature" or "damaged".
+ * trust verifies a parcel with a public key of minisign (the text of a .pub file, or its second line): the signature of
+ * the digest, the digest of the index, and the index itself as check() does. Afterwards each content is compared with
+ * its hash when it is returned. Throws a KilnError "signature" or "damaged".
  */
 export async function trust(parcel, publicKey) {
   const key = base64(publicKey.trim().split("\n").at(-1).trim());
@@ -21,7 +22,8 @@ export async function trust(parcel, publicKey) {
   parcel.trusted = true;
 }
 
-// signs tells whether text is a signature of a short message by a key: of the message itself ("Ed") or of its BLAKE2b ("ED"), and of that with a comment.
+// signs reports whether text is a signature of a short message by a key: of the message itself ("Ed") or of its BLAKE2b
+// ("ED"), and of that with a comment.
 async function signs(key, message, text) {
   const lines = new TextDecoder().decode(text).split("\n"), prefix = "trusted comment: ";
   if (lines.length < 4 || !lines[0].startsWith("untrusted comment: ") || !lines[2].startsWith(prefix)) return false;
@@ -51,7 +53,7 @@ const IV = [
   0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n, 0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
 ];
 
-// Which word each place of a round takes, in hexadecimal: RFC 7693, 2.7. Rounds 10 and 11 are 0 and 1 again.
+// The word for each place of a round, in hexadecimal: RFC 7693, 2.7. Rounds 10 and 11 are 0 and 1 again.
 const SIGMA = [
   "0123456789abcdef", "ea489fd61c02b753", "b8c052fdae367194", "7931dcbe265a40f8", "905724afe1bc683d",
   "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",

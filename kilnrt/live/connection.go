@@ -24,13 +24,13 @@ type outbox struct {
 	requests []request
 }
 
-// maxLogs is how many lines wait for a watcher that is not there.
+// maxLogs is the number of log lines that are kept while there is no connection.
 const maxLogs = 1000
 
 // Connect connects to a watcher, and waits for its list of resources, or until the context ends. The context is only for that: close the
 // library with Close.
 func Connect(ctx context.Context, o Options) (*Library, error) {
-	if o.Address == "" { // the token is that of this address
+	if o.Address == "" { // the environment's token is for that address only
 		o.Address = cmp.Or(os.Getenv("KILN_LIVE_ADDRESS"), DefaultAddress)
 		o.Token = cmp.Or(o.Token, os.Getenv("KILN_LIVE_TOKEN"))
 	}
@@ -56,7 +56,7 @@ func Connect(ctx context.Context, o Options) (*Library, error) {
 	return l, nil
 }
 
-// newLibrary makes one without a connection.
+// newLibrary returns a library without a connection.
 func newLibrary(o Options) *Library {
 	l := &Library{options: o, http: o.HTTP, loaders: map[string]Loader{}, table: newTable(), news: newTable(), ordered: map[key]bool{}, loaded: map[key]*entry{}, ready: map[[32]byte][]byte{},
 		failures: map[string][]Message{}, requests: map[int64]chan *fromWatcher{}, first: make(chan struct{}), changed: make(chan struct{}),
@@ -94,10 +94,10 @@ func (l *Library) Log(level, text string) {
 	poke(l.outNews)
 }
 
-// say reports a Poll to the watcher; two that were not sent yet are merged. The caller holds mu.
+// say reports a Poll to the watcher. Two reports that were not sent yet are merged. The caller holds mu.
 func (l *Library) say(a applied) {
 	if old := l.out.applied; old != nil {
-		a.Seq = max(old.Seq, a.Seq) // what is loaded again by hand has none
+		a.Seq = max(old.Seq, a.Seq) // a report of resources loaded on request has none
 		a.Swapped = append(old.Swapped, a.Swapped...)
 		a.Refused = append(old.Refused, a.Refused...)
 	}
@@ -278,7 +278,7 @@ func (l *Library) take() (all []any) {
 	return all
 }
 
-// heard takes in a message. page is the pages of a list or change that have come so far.
+// heard handles a message. page is the pages of a list or change received so far.
 func (l *Library) heard(m *fromWatcher, page *change) (*change, error) {
 	switch m.Type {
 	case "welcome":
@@ -363,7 +363,7 @@ func (l *Library) sayUsed() {
 	poke(l.outNews)
 }
 
-// told handles a complete change. As long as nothing is loaded there is nothing to wait for.
+// told handles a complete change. If nothing is loaded, there is nothing to wait for.
 func (l *Library) told(c *change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -386,8 +386,8 @@ func (l *Library) told(c *change) {
 	poke(l.stageNews)
 }
 
-// ask has the watcher build the asset of a resource, which is named by one of the fields, and waits for its answer. After that it is in the
-// newest table.
+// ask has the watcher build the asset of a resource, which is named by one of the fields, and waits for its answer. The
+// resource is then in the newest table.
 func (l *Library) ask(r request) error {
 	c := make(chan *fromWatcher, 1)
 	l.mu.Lock()
@@ -415,7 +415,7 @@ func (l *Library) ask(r request) error {
 	}
 }
 
-// fetchers is how many contents are fetched at once.
+// fetchers is the number of contents that are fetched at once.
 const fetchers = 4
 
 // stage fetches the contents of changes for the next Poll, and then makes them available to it.
@@ -443,8 +443,8 @@ func (l *Library) stage() {
 		l.mu.Lock()
 		l.fetching = nil
 		if err == nil {
-			l.arrived, l.ready = l.arrived.then(c), have // nothing has arrived but by this goroutine; what had may have been applied
-		} else if more := l.incoming; more != nil { // wait for what replaced it, or for the watcher to come back
+			l.arrived, l.ready = l.arrived.then(c), have // only this goroutine adds to arrived; an earlier change may have been applied
+		} else if more := l.incoming; more != nil { // wait for the change that replaced it, or for the watcher to come back
 			l.incoming = c.then(more)
 		} else {
 			l.incoming = c
@@ -462,7 +462,7 @@ func (l *Library) stage() {
 	}
 }
 
-// fetchAll gets the contents of resources that are not in have yet, and puts them there.
+// fetchAll fetches the contents of resources that are not in have, and adds them to it.
 func (l *Library) fetchAll(want []*Resource, have map[[32]byte][]byte) error {
 	var missing []*Resource
 	for _, r := range want {

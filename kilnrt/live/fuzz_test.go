@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzHeard takes any two messages of a watcher.
+// FuzzHeard handles any two messages of a watcher.
 func FuzzHeard(f *testing.F) {
 	line := `{"id":1,"uuid":"00000000-0000-0000-0000-000000000000","sub":0,"name":"a","asset":"a","kind":"t","hash":"` +
 		"0000000000000000000000000000000000000000000000000000000000000000" + `","size":1,"needs":[1,4294967295],"uses":[2]}`

@@ -23,27 +23,27 @@ type Library struct {
 
 	mu        sync.Mutex // guards all below
 	loaders   map[string]Loader
-	table     *table // as the last Poll left it
-	news      *table // from the last message of the watcher
+	table     *table // as of the last Poll
+	news      *table // as of the last message of the watcher
 	loaded    map[key]*entry
-	order     []key // of first loads
+	order     []key // in the order of their first load
 	ordered   map[key]bool
-	incoming  *change             // from table to news: first arrived,
-	fetching  *change             // then fetching, then incoming
-	arrived   *change             // may be applied: all contents that it takes are in ready
+	incoming  *change             // changes from table to news, oldest first: arrived,
+	fetching  *change             // fetching, incoming
+	arrived   *change             // may be applied: all contents that it needs are in ready
 	ready     map[[32]byte][]byte // contents for the next Poll
-	epoch     string              // state of the watcher that was received
+	epoch     string              // last received state of the watcher
 	seq       uint64
 	connected bool
-	first     chan struct{} // closed with the first list
+	first     chan struct{} // closed when the first list arrives
 	refused   error
 	failures  map[string][]Message
 	out       outbox
 	requests  map[int64]chan *fromWatcher
 	asked     int64
 
-	outNews, stageNews chan struct{} // have a value when there may be something to do
-	changed            chan struct{} // closed, and replaced, when a message arrives
+	outNews, stageNews chan struct{} // have a value when there may be work
+	changed            chan struct{} // closed and replaced when a message arrives
 }
 
 // entry is a resource that is loaded.
@@ -51,7 +51,7 @@ type entry struct {
 	key   key
 	res   *Resource
 	refs  int
-	needs []*entry // nil for an optional one that is not there
+	needs []*entry // nil for an optional one that does not exist
 	value any
 }
 
@@ -118,7 +118,7 @@ func (l *Library) find(look func(*table) *Resource) (Resource, error) {
 	return Resource{}, kilnrt.ErrNotFound
 }
 
-// Len is the number of resources.
+// Len returns the number of resources.
 func (l *Library) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +159,7 @@ func (l *Library) LoadResource(r Resource) (*Handle, error) {
 	return l.load(fmt.Sprintf("%q", r.name), request{Name: r.name}, func(t *table) *Resource { return t.byKey[k] })
 }
 
-// load loads what look finds. Where there is nothing the watcher is asked for it.
+// load loads what look finds. If it finds nothing, the watcher is asked to build it.
 func (l *Library) load(what string, ask request, look func(*table) *Resource) (*Handle, error) {
 	h, err := l.loadFound(look)
 	if errors.Is(err, kilnrt.ErrNotFound) && l.latest(look) == nil {
@@ -181,7 +181,7 @@ func (l *Library) latest(look func(*table) *Resource) *Resource {
 	return look(l.news)
 }
 
-// loadFound loads the current resource or, if there is none or its content no longer exists, the coming one.
+// loadFound loads the current resource. If there is none or its content no longer exists, it loads the coming one.
 func (l *Library) loadFound(look func(*table) *Resource) (*Handle, error) {
 	l.work.Lock()
 	defer l.work.Unlock()
@@ -196,7 +196,7 @@ func (l *Library) loadFound(look func(*table) *Resource) (*Handle, error) {
 		if !errors.Is(err, errGone) {
 			return h, err
 		}
-		select { // what replaced it is on its way
+		select { // its replacement is about to arrive
 		case <-news:
 		case <-l.ctx.Done():
 			return nil, ErrClosed
@@ -204,7 +204,7 @@ func (l *Library) loadFound(look func(*table) *Resource) (*Handle, error) {
 	}
 }
 
-// loadFrom loads a resource and all that it needs, as a table has it.
+// loadFrom loads a resource and all that it needs, as listed in a table.
 func (l *Library) loadFrom(t *table, look func(*table) *Resource) (*Handle, error) {
 	l.mu.Lock()
 	pl := newPlan(l, t, nil)
@@ -231,10 +231,11 @@ func (l *Library) loadFrom(t *table, look func(*table) *Resource) (*Handle, erro
 // Swapped is the change of one resource in a Poll.
 type Swapped struct {
 	Resource Resource
-	Kept     error // nil: it is the new one; else why it is still the old one
+	Kept     error // nil: the new one is in place; else the reason why the old one is kept
 }
 
-// Poll puts changes in place: call it once a frame. It returns what it changed, in load order; usually nothing, which takes 50 ns.
+// Poll applies changes: call it once a frame. It returns what it changed, in load order; usually nothing, which takes
+// 50 ns.
 func (l *Library) Poll() []Swapped {
 	l.mu.Lock()
 	if l.arrived == nil {
@@ -322,7 +323,7 @@ func unload(values []any) {
 	}
 }
 
-// content is the content of a resource, as it was fetched before, or fetched now.
+// content returns the content of a resource. It fetches the content unless that was done before.
 func (l *Library) content(r *Resource) ([]byte, error) {
 	if r.content != nil {
 		return r.content, nil

@@ -39,12 +39,12 @@ const DefaultAddress = "http://127.0.0.1:7171"
 
 // Options have the address of the watcher and describe the game.
 type Options struct {
-	Address  string       // of the watcher; "": what KILN_LIVE_ADDRESS says, which `kiln serve --run` sets, or else DefaultAddress
-	Token    string       // if it listens beyond this machine; "": what KILN_LIVE_TOKEN says
+	Address  string       // of the watcher; if empty, KILN_LIVE_ADDRESS, which `kiln serve --run` sets, or else DefaultAddress
+	Token    string       // if it listens beyond this machine; if empty, KILN_LIVE_TOKEN
 	Game     string       // name, for the dashboard
-	Platform string       // of the content; "": the first of the project
-	Parcels  []string     // that the game has open as well, for the dashboard
-	HTTP     *http.Client // nil: one of its own
+	Platform string       // of the content; if empty, the first of the project
+	Parcels  []string     // that the game also has open, for the dashboard
+	HTTP     *http.Client // if nil, a client of its own
 	Notify   func(Event)  // called on a goroutine of the library; must return at once; may be nil
 }
 
@@ -105,12 +105,12 @@ const (
 // Resource is a resource of the watcher. It is a value.
 type Resource struct {
 	ID       uint32
-	SubID    uint32   // of the product within its asset; 0: the main one
+	SubID    uint32   // of the product within its asset; 0 for the main one
 	UUID     [16]byte // of the asset
-	Size     int64    // bytes of the content
+	Size     int64    // number of bytes of the content
 	Hash     [32]byte
-	Required int // how many resources it needs
-	Optional int // how many more it would use
+	Required int // number of resources that it requires
+	Optional int // number of further resources that it would use
 
 	lib   *Library
 	name  string
@@ -146,7 +146,7 @@ type Loader func(*Loading) (any, error)
 type Loading struct {
 	Resource Resource
 	Needs    []kilnrt.Need // the required ones first, in load order
-	Old      any           // what it will replace; nil if this is the first time. If the loader returns an error, that stays.
+	Old      any           // the value that it will replace; nil the first time; stays if the loader returns an error
 }
 
 // Rebinder may be implemented by a loader's value that can replace something that it needs without being loaded again. After an error it is
@@ -169,7 +169,7 @@ func (o *Options) url(scheme, path string) (string, error) {
 	return u.String(), nil
 }
 
-// fetch gets content by its hash.
+// fetch fetches content by its hash.
 func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	if size < 0 || size > maxContent {
 		return nil, fmt.Errorf("live: content of %d bytes; %d is the limit", size, int64(maxContent))
@@ -206,7 +206,7 @@ func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// errGone: the content has been replaced, and the change follows.
+// errGone means that the content has been replaced, and that the change will follow.
 var errGone = errors.New("live: nobody has this content any more")
 
 const (

@@ -14,7 +14,7 @@ import (
 type plan struct {
 	l     *Library
 	table *table
-	since *change // nil: only load what is not loaded
+	since *change // if nil, only load what is not loaded
 	ready map[[32]byte][]byte
 	at    map[key]*step
 	order []*step
@@ -23,14 +23,14 @@ type plan struct {
 // step is one resource of a plan.
 type step struct {
 	res     *Resource
-	entry   *entry  // nil: it is not loaded yet
-	needs   []*step // nil where there is nothing
-	planned bool    // all that it needs is in the plan before it
-	content bool    // has to be loaded because of itself
+	entry   *entry  // nil if it is not loaded yet
+	needs   []*step // nil for one that does not exist
+	planned bool    // everything that it needs is in the plan before it
+	content bool    // its own content must be loaded
 	touched bool    // must be loaded, or notified
 	made    bool    // value is new
 	value   any
-	err     error // it was touched, and stays as it was
+	err     error // why it keeps its old value
 }
 
 func newPlan(l *Library, t *table, since *change) *plan {
@@ -99,7 +99,7 @@ func (pl *plan) judge(s *step) {
 		return
 	}
 	other := e.res.Hash != s.res.Hash || e.res.kind != s.res.kind
-	told := pl.since.whole || pl.since.resources[s.res.ID] != nil // else it was refused before, and there is no reason to try again
+	told := pl.since.whole || pl.since.resources[s.res.ID] != nil // otherwise it was refused before, and nothing has changed
 	s.content = other && told || pl.since.reloadAll || pl.since.reload[s.res.ID]
 	s.touched = s.content || len(s.needs) != len(e.needs)
 	for i := 0; !s.touched && i < len(s.needs); i++ {
@@ -109,7 +109,7 @@ func (pl *plan) judge(s *step) {
 	s.content = s.content || s.touched && other
 }
 
-// contents are the resources of which the contents will be wanted.
+// contents returns the resources whose contents are needed.
 func (pl *plan) contents() []*Resource {
 	var all []*Resource
 	for _, s := range pl.order {
@@ -139,7 +139,7 @@ func (pl *plan) run() {
 			continue
 		}
 		if !s.content && !slices.ContainsFunc(s.needs, func(n *step) bool { return n != nil && n.touched && n.err == nil }) && len(s.needs) == len(s.entry.needs) && pl.sameNeeds(s) {
-			s.touched = false // what it needs stayed as it was after all
+			s.touched = false // what it needs did not change after all
 			continue
 		}
 		if r, ok := s.value.(Rebinder); ok && !s.content {
@@ -162,7 +162,7 @@ func (pl *plan) sameNeeds(s *step) bool {
 	return true
 }
 
-// given is what a loader gets of the resources that are needed.
+// given returns the needed resources for a loader.
 func (s *step) given() ([]kilnrt.Need, error) {
 	var out []kilnrt.Need
 	for i, n := range s.needs {
@@ -210,7 +210,7 @@ func (pl *plan) load(s *step) {
 	}()
 }
 
-// guarded calls code of the game. A panic is an error like others: a refusal.
+// guarded calls code of the game. A panic is an error like any other.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -238,8 +238,8 @@ func (pl *plan) drop() []any {
 	return all
 }
 
-// commit puts everything in place, gives the caller a handle of root, and returns the values without handles. The caller holds
-// mu and work.
+// commit applies everything, adds a reference to root, and returns the values without references. The caller holds mu
+// and work.
 func (pl *plan) commit(root *step) (gone []any) {
 	var before, born []*entry
 	for _, s := range pl.order {
@@ -253,7 +253,7 @@ func (pl *plan) commit(root *step) (gone []any) {
 			pl.l.nowUsed(s.res, s.entry.key)
 			born = append(born, s.entry)
 		}
-		if fresh || s.touched || s.entry.res.Hash == s.res.Hash { // else it is what was refused
+		if fresh || s.touched || s.entry.res.Hash == s.res.Hash { // otherwise it was refused
 			s.entry.res = s.res
 		}
 		if !s.touched {
@@ -278,7 +278,7 @@ func (pl *plan) commit(root *step) (gone []any) {
 		root.entry.refs++
 	}
 	for _, e := range slices.Backward(born) {
-		if e.refs == 0 { // who needed it was refused
+		if e.refs == 0 { // what needed it was refused
 			e.refs++
 			before = append(before, e)
 		}

@@ -42,12 +42,12 @@ func (t *table) remove(id uint32) {
 	}
 }
 
-// change is a change of resources: nil is removed. If whole is set, everything that it does not have is removed.
+// change is a change of resources; nil means removed. If whole is set, everything that it does not contain is removed.
 type change struct {
 	seq       uint64
 	whole     bool
 	resources map[uint32]*Resource
-	reload    map[uint32]bool // to be loaded again although they are the same
+	reload    map[uint32]bool // to be loaded again although they are unchanged
 	reloadAll bool
 }
 
@@ -55,7 +55,7 @@ func newChange() *change {
 	return &change{resources: map[uint32]*Resource{}, reload: map[uint32]bool{}}
 }
 
-// then is both changes, one after the other; c may be nil. Neither is changed.
+// then returns both changes, one after the other. c may be nil. Neither is modified.
 func (c *change) then(d *change) *change {
 	if c == nil || d.whole {
 		return d
@@ -66,7 +66,7 @@ func (c *change) then(d *change) *change {
 	return both
 }
 
-// apply makes a table as the change says, in place.
+// apply applies the change to a table.
 func (c *change) apply(t *table) {
 	if c.whole {
 		*t = *newTable()
@@ -83,7 +83,7 @@ func (c *change) apply(t *table) {
 	}
 }
 
-// sorted is all resources by name.
+// sorted returns all resources, sorted by name.
 func (t *table) sorted() []Resource {
 	all := make([]Resource, 0, len(t.byID))
 	for _, r := range t.byID {

@@ -9,7 +9,7 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// fromWatcher is any message of the watcher; its type says which fields it has.
+// fromWatcher is any message of the watcher. Its type determines which fields it has.
 type fromWatcher struct {
 	Type     string `json:"type"`
 	Version  int    `json:"version"`
@@ -20,7 +20,7 @@ type fromWatcher struct {
 	Resumed  bool   `json:"resumed"`
 	More     bool   `json:"more"`
 
-	Resources json.RawMessage `json:"resources"` // lines, ids or a number: the type says which
+	Resources json.RawMessage `json:"resources"` // resources, ids or a number, by type
 	Removed   []uint32        `json:"removed"`
 
 	Asset    string    `json:"asset"`
@@ -93,7 +93,7 @@ type (
 		Parcels  []string `json:"parcels,omitempty"`
 	}
 
-	kept struct { // the old one, and why
+	kept struct { // the old one was kept, and why
 		ID     uint32 `json:"id"`
 		Hash   string `json:"hash"`
 		Reason string `json:"reason,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// decode decodes a block, and returns how many frames it has.
+// decode decodes a block, and returns the number of its frames.
 func (s *Sound) decode(ints []int16, reals []float32, no int64) int64 {
 	b := s.data[min(no*s.size, int64(len(s.data))):]
 	b = b[:min(int64(len(b)), s.size)]
@@ -28,9 +28,8 @@ func (s *Sound) decode(ints []int16, reals []float32, no int64) int64 {
 	return n
 }
 
-// residuals are, for each of 16 scales, what three bits stand for (qoaformat.org): the scale is round((s+1)^2.75), and the values
-// 0.75, 2.5, 4.5
-// and 7 times that, halves away from zero.
+// residuals are the values of the 3-bit codes for each of 16 scales (qoaformat.org). A scale is round((s+1)^2.75); the
+// values are 0.75, 2.5, 4.5 and 7 times that, halves away from zero.
 var residuals = func() (t [16][8]int32) {
 	scales := [16]int32{1, 7, 21, 45, 84, 138, 211, 304, 421, 562, 731, 928, 1157, 1419, 1715, 2048}
 	for s, scale := range scales {
@@ -42,7 +41,8 @@ var residuals = func() (t [16][8]int32) {
 	return t
 }()
 
-// decodeQOA decodes a frame: 8 bytes head, for each channel four i16 of history and four of weights, then slices of 20 samples.
+// decodeQOA decodes a frame: an 8-byte header, for each channel four i16 of history and four of weights, then slices of
+// 20 samples.
 func (s *Sound) decodeQOA(dst []int16, b []byte, n int64) {
 	be := binary.BigEndian
 	ch := s.Channels
@@ -99,8 +99,8 @@ var (
 	}
 )
 
-// decodeADPCM decodes a block: for each channel i16 the first sample, u8 place in the table of steps, u8 0; then 4 bytes, 8 samples,
-// of each in turn.
+// decodeADPCM decodes a block: for each channel i16 first sample, u8 index in the step table, u8 0; then 4 bytes, which
+// are 8 samples, of each channel in turn.
 func (s *Sound) decodeADPCM(dst []int16, b []byte) {
 	ch := s.Channels
 	var last, index [maxChannels]int32

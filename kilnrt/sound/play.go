@@ -2,21 +2,21 @@ package sound
 
 import "math"
 
-// Player reads a sound. It is used by one goroutine at a time.
+// Player reads a sound. It must not be used by several goroutines at the same time.
 type Player struct {
 	s     *Sound
 	at    int64 // next frame
-	back  bool  // going backwards, within the loop
+	back  bool  // playing backwards, within the loop
 	loop  *Loop
-	left  int64 // how often the loop is still played; below 0 for ever
+	left  int64 // remaining repetitions of the loop; below 0 forever
 	gain  float32
-	first int64 // of the block in the buffer; -1: none
-	n     int64 // frames in it
+	first int64 // first frame of the block in the buffer; -1 if it is empty
+	n     int64 // frames in the buffer
 	ints  []int16
-	reals []float32 // of floats, in the place of ints
+	reals []float32 // used instead of ints for float samples
 }
 
-// Play makes a player at the first frame, which does not loop.
+// Play returns a player at the first frame, with looping turned off.
 func (s *Sound) Play() *Player {
 	p := &Player{s: s, first: -1, gain: float32(math.Pow(10, s.Gain/20))}
 	if s.coding == float {
@@ -27,14 +27,14 @@ func (s *Sound) Play() *Player {
 	return p
 }
 
-// Loop turns the sound's first loop on or off. Off, the sound goes on to its end.
+// Loop turns the sound's first loop on or off. When it is off, the sound plays to its end.
 func (p *Player) Loop(on bool) {
 	if p.loop, p.back = nil, false; on && len(p.s.Loops) > 0 {
 		p.loopOver(p.s.Loops[0])
 	}
 }
 
-// LoopOver loops over other frames than the file says. A loop that is not among the sound's frames is none.
+// LoopOver sets another loop than that of the file. A loop outside of the sound's frames turns looping off.
 func (p *Player) LoopOver(l Loop) {
 	if p.loop, p.back = nil, false; l.Begin >= 0 && l.Begin < l.End && l.End <= p.s.Frames && l.Kind <= Backward {
 		p.loopOver(l)
@@ -44,19 +44,19 @@ func (p *Player) LoopOver(l Loop) {
 func (p *Player) loopOver(l Loop) {
 	p.loop, p.left = &l, -1
 	if l.Count > 0 {
-		p.left = l.Count - 1 // the first time round is on the way there
+		p.left = l.Count - 1 // the first pass comes before the first jump
 	}
 }
 
-// SeekFrame goes to a frame, from which the sound is played forward.
+// SeekFrame moves to a frame. The sound plays forward from there.
 func (p *Player) SeekFrame(frame int64) {
 	p.at, p.back = min(max(frame, 0), p.s.Frames), false
 }
 
-// Frame is the frame that is read next.
+// Frame returns the frame that is read next.
 func (p *Player) Frame() int64 { return p.at }
 
-// turn decides how to go on at an end of the loop.
+// turn decides where to continue at an end of the loop.
 func (p *Player) turn() {
 	l := p.loop
 	if l == nil {
@@ -78,7 +78,7 @@ func (p *Player) turn() {
 			p.back, p.at = true, l.End-1
 		}
 	case p.back && p.at < l.Begin:
-		if p.left == 0 { // on from the end of the loop
+		if p.left == 0 { // continue from the end of the loop
 			p.loop, p.back, p.at = nil, false, l.End
 			return
 		}
@@ -91,7 +91,7 @@ func (p *Player) turn() {
 	}
 }
 
-// run gives the next frames that lie side by side in the buffer: where they begin there, and how many. Backwards, that is one.
+// run returns the next frames that are adjacent in the buffer: their offset and number. Backwards it is one frame.
 func (p *Player) run(room int) (offset, n int64) {
 	p.turn()
 	if p.at >= p.s.Frames || p.at < 0 || room == 0 {
@@ -113,9 +113,8 @@ func (p *Player) run(room int) (offset, n int64) {
 	return offset, n
 }
 
-// Read fills dst with frames of 16 bits, interleaved, and returns how many; fewer than there is room for, and then none, at the end.
-// The gain
-// is not applied.
+// Read fills dst with interleaved frames of 16 bits and returns their number. At the end it returns fewer frames than
+// fit, and then 0. The gain is not applied.
 func (p *Player) Read(dst []int16) (frames int) {
 	ch := int64(p.s.Channels)
 	for room := len(dst) / int(ch); frames < room; {
@@ -143,7 +142,7 @@ func toInt(v float32) int16 {
 	return int16(min(max(math.RoundToEven(float64(v)*32768), -32768), 32767))
 }
 
-// ReadFloat is Read with samples from -1 to 1, to which the gain is applied.
+// ReadFloat is like Read with samples from -1 to 1. The gain is applied.
 func (p *Player) ReadFloat(dst []float32) (frames int) {
 	ch := int64(p.s.Channels)
 	for room := len(dst) / int(ch); frames < room; {

@@ -1,14 +1,13 @@
-// Package sound decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops, markers and
-// gain. It has no dependencies. docs/sounds.md says how to use it, docs/formats/sound.md what the files are.
+// Package sound decodes the sounds that Kiln makes: QOA, and WAV of 16 bits, floats or IMA ADPCM, with their loops,
+// markers and gain. It has no dependencies. docs/sounds.md describes its use, docs/formats/sound.md the files.
 //
 //	s, err := sound.Open(data)
 //	p := s.Play()
 //	p.Loop(true)
 //	n := p.ReadFloat(buffer) // interleaved frames, gain applied
 //
-// A Sound is its file's bytes and what they say; any number of Players read from one at a time, each in its own place, and seeking is
-// exact
-// to the frame. Broken or hostile bytes give an error or noise and nothing worse.
+// A Sound has the bytes and the header of its file. Any number of Players can read it at the same time, each at its own
+// position. Seeking is exact to the frame. Broken or hostile bytes give at worst an error or noise.
 package sound
 
 import (
@@ -22,46 +21,46 @@ var (
 	ErrDamaged = errors.New("sound: damaged")
 )
 
-// LoopKind is the way a loop is played.
+// LoopKind is the direction of a loop.
 type LoopKind uint32
 
 const (
 	Forward  LoopKind = iota
-	PingPong          // to its end, back to its begin, and so on; the frames at both ends are played once
-	Backward          // from its end to its begin, again and again, once its end was reached for the first time
+	PingPong          // forward, backward, and so on; the frames at both ends are played once
+	Backward          // backward from its end, repeatedly, after its end was reached for the first time
 )
 
-// Loop is the frames from Begin to before End. Count is how often it is played; 0 is for ever.
+// Loop is a range of frames; End is the first frame after it. Count is the number of times it is played; 0 is forever.
 type Loop struct {
 	Begin, End int64
 	Kind       LoopKind
 	Count      int64
 }
 
-// Marker is a frame, or as many from there as Length, that has a name.
+// Marker is a named frame, or a named range of Length frames.
 type Marker struct {
 	Name          string
 	Frame, Length int64
 }
 
-// Sound is a file. It may be shared by many players on many goroutines.
+// Sound is an open file. It is safe for concurrent use by many players.
 type Sound struct {
 	Rate, Channels int
 	Frames         int64
 	Loops          []Loop
 	Markers        []Marker
 
-	Gain      float64 // dB, to be applied; ReadFloat does
-	Loudness  float64 // LUFS, before the gain; 0 if Silent
-	TruePeak  float64 // dBTP, before the gain
-	Momentary bool    // Loudness is the momentary maximum, since the sound is shorter than 0.4 s
+	Gain      float64 // in dB; ReadFloat applies it
+	Loudness  float64 // in LUFS, before the gain; 0 if Silent
+	TruePeak  float64 // in dBTP, before the gain
+	Momentary bool    // Loudness is the momentary maximum, because the sound is shorter than 0.4 s
 	Silent    bool
-	Stream    bool // meant to be read while it plays
+	Stream    bool // should be read while it plays
 
 	coding coding
 	data   []byte // samples
 	block  int64  // frames that are decoded together
-	size   int64  // bytes of them
+	size   int64  // bytes of a block
 }
 
 type coding uint8
@@ -73,13 +72,13 @@ const (
 	adpcm
 )
 
-// Limits of what is read.
+// Limits for files.
 const (
 	maxChannels = 64
 	pcmBlock    = 1024
 )
 
-// Open reads all of a file but its samples. The bytes are kept, and must not change.
+// Open reads everything except the samples. It keeps data, which must not change.
 func Open(data []byte) (*Sound, error) {
 	if len(data) >= 16 && string(data[:4]) == "qoaf" {
 		return openQOA(data)
@@ -112,7 +111,7 @@ func openQOA(data []byte) (*Sound, error) {
 	return s, nil
 }
 
-// openWAV goes from chunk to chunk: 4 letters, u32 size, body, a byte more if that is odd; little-endian.
+// openWAV reads the chunks: 4 letters, u32 size, body, a padding byte if the size is odd; little-endian.
 func openWAV(data []byte) (*Sound, error) {
 	le := binary.LittleEndian
 	s := &Sound{}
@@ -153,7 +152,8 @@ func openWAV(data []byte) (*Sound, error) {
 	return s, nil
 }
 
-// format reads u16 coding, u16 channels, u32 rate, u32, u16 bytes of a block, u16 bits; of the extensible one, the coding is at 24.
+// format reads u16 coding, u16 channels, u32 rate, u32, u16 bytes of a block, u16 bits. In the extensible form the
+// coding is at offset 24.
 func (s *Sound) format(b []byte) bool {
 	le := binary.LittleEndian
 	if len(b) < 16 {
@@ -183,7 +183,7 @@ func (s *Sound) format(b []byte) bool {
 	return true
 }
 
-// notes reads what docs/formats/sound.md calls notes. A file without them has no loops and no gain.
+// notes reads the notes as docs/formats/sound.md describes them. A file without notes has no loops and no gain.
 func (s *Sound) notes(b []byte) {
 	le := binary.LittleEndian
 	if len(b) < 32 || string(b[:4]) != "KSND" || le.Uint16(b[8:]) != 1 {

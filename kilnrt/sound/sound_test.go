@@ -18,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// made is a sound as Kiln makes it, of a codec.
+// made returns a sound of a codec, as Kiln makes it.
 func made(t testing.TB, codec string, rate, channels, frames int, n *soundfile.Notes) []byte {
 	t.Helper()
 	all := make([]float32, frames*channels)
@@ -44,7 +44,7 @@ func made(t testing.TB, codec string, rate, channels, frames int, n *soundfile.N
 
 var codecs = []string{"qoa", "pcm", "float", "adpcm"}
 
-// whole are all samples by the decoders of Kiln itself.
+// whole returns all samples, by Kiln's own decoders.
 func whole(t testing.TB, data []byte) []float32 {
 	t.Helper()
 	f, err := soundfile.Open(bytes.NewReader(data), int64(len(data)))
@@ -68,7 +68,7 @@ func notes() *soundfile.Notes {
 		Markers: []soundfile.Marker{{Name: "ä", Frame: 5, Length: 6}, {Frame: 9}}}
 }
 
-// What is decoded is what Kiln's own decoders give, to the bit.
+// TestDecode checks that decoding gives exactly the samples of Kiln's own decoders.
 func TestDecode(t *testing.T) {
 	for _, codec := range codecs {
 		for _, channels := range []int{1, 2, 6} {
@@ -118,7 +118,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// model gives the frames in the order in which a player plays them from a place on.
+// model returns the frames in the order in which a player plays them from a position.
 func model(l *Loop, at, frames int64, n int) (order []int64) {
 	times := int64(0)
 	for at < frames && len(order) < n {
@@ -159,7 +159,7 @@ func model(l *Loop, at, frames int64, n int) (order []int64) {
 	return order[:min(n, len(order))]
 }
 
-// A player plays what the model says, whatever is asked for in whatever pieces.
+// TestPlay checks that a player plays what the model says, with reads of any size.
 func TestPlay(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, codec := range codecs {
@@ -226,10 +226,10 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// script is what the other readers are held to: seek, loop, read, in words that each of them understands.
+// script is a test for the other readers: seek, loop and read commands that each of them understands.
 const script = "r 1000 s 6000 r 500 l 1 r 20000 s 2 r 12 l 0 s 8990 r 4000 s 0 r 5 "
 
-// spoken is what the script gives here: what the file says, and then samples.
+// spoken returns the output of this package for the script: the properties of the file, then samples.
 func spoken(t testing.TB, data []byte) string {
 	s, err := Open(data)
 	if err != nil {
@@ -268,7 +268,7 @@ func spoken(t testing.TB, data []byte) string {
 	return b.String()
 }
 
-// files are sounds that all readers are held to, some of them damaged.
+// files are sounds for testing all readers, some of them damaged.
 func files(t testing.TB) map[string][]byte {
 	all := map[string][]byte{}
 	for _, codec := range codecs {
@@ -295,7 +295,7 @@ func files(t testing.TB) map[string][]byte {
 	return all
 }
 
-// held runs a program on all files, and compares what it says.
+// held runs a program on all files, and compares its output.
 func held(t *testing.T, command ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -314,7 +314,7 @@ func held(t *testing.T, command ...string) {
 	}
 }
 
-// The reader in C, with checks of memory where the compiler has them.
+// TestC tests the reader in C, with memory checks if the compiler has them.
 func TestC(t *testing.T) {
 	tried := false
 	for _, c := range [][]string{{"gcc", "-std=c99", "-fsanitize=address,undefined"}, {"clang", "-std=c99",
@@ -337,7 +337,7 @@ func TestC(t *testing.T) {
 	}
 }
 
-// The reader in JavaScript.
+// TestJS tests the reader in JavaScript.
 func TestJS(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

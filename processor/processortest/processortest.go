@@ -37,12 +37,11 @@ type Case struct {
 	Platform string            // "pc" if empty
 	Settings any               // pointer to the processor's settings struct; nil for the defaults
 
-	// Others are products of other assets, by asset id. An asset that is only in
-	// Files exists, but has no products. Those of a part named "pack" are images that the
-	// asset adds to an atlas, named ATLAS:FRAME.
+	// Others are products of other assets, by asset id. An asset that is only in Files exists, but has no products.
+	// Products of a part named "pack" are images that the asset adds to an atlas, named ATLAS:FRAME.
 	Others map[string][]OtherProduct
-	UUIDs  map[string]string         // UUID to id, of assets that can be found by their UUID
-	Meta   map[string]map[string]any // what rules say under meta of assets in Others, by id
+	UUIDs  map[string]string         // UUID to id, for assets that can be found by their UUID
+	Meta   map[string]map[string]any // metadata from rules of the assets in Others, by id
 	Env    map[string]string
 
 	// ResourceIDs are the numbers that kiln.ids has for products of the asset, by name.
@@ -50,19 +49,20 @@ type Case struct {
 
 	Tools map[string]string // program name to path
 
-	// Processors can be used by requests. Named are settings that rules give to requests, by name.
+	// Processors can be used by requests. Named are settings from rules for requests, by name.
 	Processors []processor.Processor
 	Named      map[string]map[string]any
 
-	// Inputs and Needs are what kiln.toml says that the job depends on by hand: globs of source files, and ids of assets in Others.
+	// Inputs and Needs are dependencies that kiln.toml declares: globs of source files, and ids of assets in Others.
 	Inputs, Needs []string
 
-	// Programs stand for those that the processor runs, by name.
+	// Programs replace the programs that the processor runs, by name.
 	Programs map[string]Program
 }
 
-// Program stands for one that a processor runs. Of the command it has all that the processor gave, and in Files the source files besides:
-// the job's own, those that Inputs match, or, if it is traced, all of the case. What it gives back is what the processor gets.
+// Program replaces a program that a processor runs. It gets the processor's command; in Files it also has the source
+// files that the program would see: the job's own, those that match Inputs, or, if it is traced, all of the case. The
+// processor gets its result.
 type Program func(c processor.Command) (processor.Result, error)
 
 // OtherProduct is a product of another asset.
@@ -73,11 +73,11 @@ type OtherProduct struct {
 
 // Result is the result of one job.
 type Result struct {
-	Products     map[string]Product // by name; the main product's is ""; those of parts too, unless they are hidden
+	Products     map[string]Product // by name; the main product is ""; includes those of parts, unless they are hidden
 	Observations []string           // "file a.png", "missing b.png", "exists c", "glob *.png", "products x", "part p", ...
 	Warnings     []processor.Problem
 	Err          error
-	Parts        map[string]Part // by name: all parts that were asked for
+	Parts        map[string]Part // by name: all parts that were requested
 }
 
 // Part is the result of one part of the asset's work (see [processor.Parter]).
@@ -94,7 +94,7 @@ type Product struct {
 	Data []byte
 }
 
-// UUID returns the UUID of an asset in this package: its id, in angle brackets.
+// UUID returns the UUID that this package gives an asset: its id, in angle brackets.
 func UUID(assetID string) string { return "<" + strings.ToLower(assetID) + ">" }
 
 // Run runs the processor on the case. A panic is not caught.
@@ -103,7 +103,7 @@ func Run(t testing.TB, p processor.Processor, c Case) Result {
 	return RunContext(t, context.Background(), p, c)
 }
 
-// RunContext is Run with a context.
+// RunContext is like Run with a context.
 func RunContext(t testing.TB, ctx context.Context, p processor.Processor, c Case) Result {
 	t.Helper()
 	if c.Platform == "" {
@@ -135,7 +135,7 @@ func RunContext(t testing.TB, ctx context.Context, p processor.Processor, c Case
 	return r
 }
 
-// defaults copies the struct, so that a processor that changes its settings is not seen by the next test.
+// defaults copies the struct, so that a processor that changes its settings does not affect the next test.
 func defaults(settings any) any {
 	if settings == nil {
 		return nil
@@ -183,12 +183,12 @@ func Problems(err error) []*processor.Problem {
 	return all
 }
 
-// work is all that is done for one case: the asset's own job, and its parts.
+// work is the whole work on one case: the asset's own job, and its parts.
 type work struct {
 	t      testing.TB
 	ctx    context.Context
 	c      Case
-	parter processor.Parter // nil: the processor has no parts
+	parter processor.Parter // nil if the processor has no parts
 	parts  map[string]*job
 }
 
@@ -201,11 +201,11 @@ type job struct {
 	warnings []processor.Problem
 	scratch  string
 	err      error // of a part
-	running  bool  // of a part
+	running  bool  // the part is running
 
-	source    *processor.Request // of a request; nil: the asset
+	source    *processor.Request // of a request; nil for the asset
 	settings  any                // of a request
-	requested map[string]Product // by what ofRequest puts into AssetID and Name
+	requested map[string]Product // by the AssetID and Name from ofRequest
 }
 
 func (w *work) job(part string) *job {
@@ -302,7 +302,7 @@ func (j *job) Glob(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// called is the id of an asset that is asked for by this name.
+// called returns the id of the asset that a name means.
 func (j *job) called(name string) string {
 	if uuid, ok := processor.UUIDOf(name); ok && j.c.UUIDs[uuid] != "" {
 		return j.c.UUIDs[uuid]
@@ -317,7 +317,7 @@ func (j *job) exists(id string) bool {
 	return isFile || isOther
 }
 
-// named is the path that is read by this name.
+// named returns the path that a name means.
 func (j *job) named(name string) string {
 	if id := j.called(name); id != name {
 		j.see("asset %s", name)
@@ -353,7 +353,7 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
-// TryProducts knows one platform, and all processors that made others' products.
+// TryProducts supports one platform. It accepts any processor for the products in Others.
 func (j *job) TryProducts(of processor.Ask) (products []processor.Product, ok bool, err error) {
 	j.see("try products %s %s %s", of.Asset, of.Platform, of.Processor)
 	id := j.called(of.Asset)
@@ -365,7 +365,7 @@ func (j *job) TryProducts(of processor.Ask) (products []processor.Product, ok bo
 	return products, len(products) > 0, nil
 }
 
-// Assets lists the assets that Others has.
+// Assets lists the assets in Others.
 func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
 	j.see("assets %s", pattern)
 	for _, id := range slices.Sorted(maps.Keys(j.c.Others)) {
@@ -387,7 +387,7 @@ func (j *job) Assets(pattern string) (list []processor.Listed, err error) {
 	return list, nil
 }
 
-// of is the product as a job sees it.
+// of returns the product as a job sees it.
 func (p OtherProduct) of(asset string) processor.Product {
 	p.AssetID, p.UUID, p.SubID = asset, UUID(asset), processor.SubID(p.Name)
 	return p.Product
@@ -411,7 +411,7 @@ func (j *job) UsedMemory(int64)                     {}
 func (j *job) Drafts() bool                         { return false }
 func (j *job) Draft(processor.Output, []byte) error { return nil }
 
-// Parts runs each part the first time that somebody asks for it, one after the other.
+// Parts runs each part when it is first requested, one after the other.
 func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	if j.parter == nil {
 		return nil, errors.New("the processor has no parts: it is not a processor.Parter")
@@ -434,7 +434,7 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 			return nil, fmt.Errorf("part %q needs itself", name)
 		}
 		for _, err := range leaves(part.err) {
-			if !slices.Contains(errs, err) { // of a part that several others asked for
+			if !slices.Contains(errs, err) { // an error of a part that several others requested
 				errs = append(errs, err)
 			}
 		}
@@ -448,7 +448,7 @@ func (j *job) Parts(names ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
-// Request runs each, one after the other, each time that it is asked for.
+// Request runs the requests one after the other, each time that they are made.
 func (j *job) Request(requests ...processor.Request) ([][]processor.Product, error) {
 	all := make([][]processor.Product, len(requests))
 	for i := range requests {
@@ -500,7 +500,7 @@ func (j *job) Request(requests ...processor.Request) ([][]processor.Product, err
 	return all, nil
 }
 
-// layNamed lays what rules say of a request over the settings that the job gives it.
+// layNamed merges the settings from rules for a named request over those that the job gives it.
 func (j *job) layNamed(r *processor.Request, given *settings.Table) (*settings.Table, error) {
 	if r.Name == "" || j.source != nil {
 		return given, nil
@@ -517,7 +517,7 @@ func (j *job) layNamed(r *processor.Request, given *settings.Table) (*settings.T
 	return settings.Merge(given, over), err
 }
 
-// Adopt makes a product of another one.
+// Adopt makes another product a product of this job.
 func (j *job) Adopt(p processor.Product, out processor.Output) error {
 	f, err := j.OpenProduct(p)
 	if err != nil {
@@ -529,10 +529,10 @@ func (j *job) Adopt(p processor.Product, out processor.Output) error {
 	return errors.Join(err, j.Write(out, data))
 }
 
-// Source opens what the job works on.
+// Source opens the source of the job.
 func (j *job) Source() (processor.File, error) { return j.Open(j.Asset().Path) }
 
-// leaves are the errors that were joined.
+// leaves returns the errors that were joined.
 func leaves(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
@@ -609,16 +609,16 @@ func (j *job) Tool(name string) (string, error) {
 	return "", fmt.Errorf("tool %q: %w", name, fs.ErrNotExist)
 }
 
-// Inputs are the globs of the case.
+// Inputs returns the globs of the case.
 func (j *job) Inputs() []string { return j.c.Inputs }
 
-// Needs are the products of the assets that the case says are needed.
+// Needs returns the products of the assets that the case names in Needs.
 func (j *job) Needs() ([]processor.Product, error) {
 	all, err := j.Products(j.c.Needs...)
 	return slices.Concat(all...), err
 }
 
-// Run has the case's program do what the real one would. It fails as in a build if the program ends with a code that is not expected.
+// Run calls the case's program. It fails as in a build if the exit code is not expected.
 func (j *job) Run(_ context.Context, c processor.Command) (processor.Result, error) {
 	if len(c.Args) == 0 {
 		return processor.Result{}, errors.New("a command without a program")

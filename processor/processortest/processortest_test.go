@@ -18,7 +18,7 @@ import (
 
 type settings struct{ Level int }
 
-// does is a processor that does what a test says.
+// does is a processor that calls a function of the test.
 type does func(ctx context.Context, job processor.Job) error
 
 func (does) Info() processor.Info {
@@ -44,7 +44,7 @@ func TestReads(t *testing.T) {
 		if s := processor.SettingsOf[settings](job); s.Level != 3 || job.Platform() != "pc" {
 			t.Errorf("settings %v, platform %s", s, job.Platform())
 		}
-		processor.SettingsOf[settings](job).Level = 9 // is seen by nobody else
+		processor.SettingsOf[settings](job).Level = 9 // must not affect other jobs
 		if b, err := job.ReadFile("a/y.txt"); err != nil || string(b) != "yy" {
 			t.Errorf("%q %v", b, err)
 		}
@@ -202,7 +202,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// halves is a processor of parts: "sum" needs "a.txt" and "b.txt", each its own length.
+// halves is a processor with parts: "sum" needs "a.txt" and "b.txt"; each of these is its own length.
 type halves struct{}
 
 func (halves) Info() processor.Info { return processor.Info{Name: "halves"} }
@@ -315,7 +315,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// failing keeps what a helper reports.
+// failing records what a helper reports.
 type failing struct {
 	testing.TB
 	said string
@@ -360,7 +360,7 @@ func (said) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "text"}, []byte(processor.SettingsOf[saidSettings](job).Say))
 }
 
-// TestNamedRequest: what rules say of a request by its name is laid over what the job gives, and recorded.
+// TestNamedRequest checks that settings from rules for a request's name override those of the job, and are recorded.
 func TestNamedRequest(t *testing.T) {
 	c := content
 	c.Processors, c.Named = []processor.Processor{said{}}, map[string]map[string]any{"loud": {"say": "HO"}}

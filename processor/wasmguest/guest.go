@@ -15,10 +15,10 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// abi is the version of the interface that this package is written for.
+// abi is the version of the interface that this package implements.
 const abi = 1
 
-// served is the module's processor. The exports below have no other way to it.
+// served is the module's processor. It is global because the exports below have no parameter for it.
 var served processor.Processor
 
 // Serve makes p the module's processor. Call it once, in a package variable or in init: main does not run.
@@ -110,7 +110,7 @@ func fail(err error) {
 	switch {
 	case errors.As(err, &h):
 		cause = h.handle
-	case errors.As(err, &missing) && missing.Op == "open" && missing.Err == fs.ErrNotExist && hostOpen(missing.Path) == notFound: // now that it counts, the host is asked for its own error
+	case errors.As(err, &missing) && missing.Op == "open" && missing.Err == fs.ErrNotExist && hostOpen(missing.Path) == notFound: // the error is used now, so ask the host for its own
 		cause = hostLastError()
 		if err == error(missing) {
 			p.Text = string(content(cause))
@@ -189,7 +189,7 @@ func readSettings(defaults any) (any, error) {
 	var err error
 	fields(v.Interface(), func(tag reflect.StructTag, f reflect.Value) {
 		if raw := given[tag.Get("toml")]; raw != nil && err == nil {
-			fresh := reflect.New(f.Type()) // the defaults' slices are not written to
+			fresh := reflect.New(f.Type()) // do not write to the slices of the defaults
 			err = json.Unmarshal(raw, fresh.Interface())
 			f.Set(fresh.Elem())
 		}

@@ -7,5 +7,5 @@ import _ "embed"
 //go:embed c/kiln_guest.h
 var header string
 
-// Header is kiln_guest.h: what a processor in C includes.
+// Header returns the text of kiln_guest.h, which a processor in C includes.
 func Header() string { return header }

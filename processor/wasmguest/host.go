@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// The host functions: docs/formats/wasm-abi.md. A string is a pointer and a length.
+// The functions of the host: docs/formats/wasm-abi.md. A string is a pointer and a length.
 
 //go:wasmimport kiln_v1 describe
 func hostDescribe(ptr unsafe.Pointer, n uint32)
@@ -81,7 +81,7 @@ func hostLastError() int32
 
 const notFound = -2
 
-// hostError is an error that the host gave. Handed back, it is to the host what it was.
+// hostError is an error that the host returned. The host recognizes it when it is passed back.
 type hostError struct {
 	text   string
 	handle int32
@@ -89,19 +89,19 @@ type hostError struct {
 
 func (e *hostError) Error() string { return e.text }
 
-// failed is the error behind a result below zero; path is what was looked for.
+// failed returns the error for a result below zero. path is the path that was requested.
 func failed(result int32, op, path string) error {
 	switch {
 	case result >= 0:
 		return nil
-	case result == notFound && path != "": // what is looked for in many places is often not there: it costs no call
+	case result == notFound && path != "": // a file that is searched in many places is often missing: save the call
 		return &fs.PathError{Op: op, Path: path, Err: fs.ErrNotExist}
 	}
 	h := hostLastError()
 	return &hostError{string(content(h)), h}
 }
 
-// content is all that is behind a handle.
+// content returns all data behind a handle.
 func content(h int32) []byte {
 	b := make([]byte, hostSize(h))
 	n := 0
@@ -115,14 +115,14 @@ func content(h int32) []byte {
 	return b[:n]
 }
 
-// text is content, and closes the handle.
+// text returns the content of a handle, and closes it.
 func text(h int32) string {
 	b := content(h)
 	hostClose(h)
 	return string(b)
 }
 
-// texts are the texts behind a handle, each with a zero byte at its end.
+// texts returns the texts behind a handle, each of which ends in a zero byte.
 func texts(h int32) []string {
 	s := text(h)
 	if s == "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// job is processor.Job by the functions of the host.
+// job implements processor.Job with the functions of the host.
 type job struct {
 	asset    processor.Asset
 	settings any
@@ -33,7 +33,7 @@ func (j *job) Asset() processor.Asset { return j.asset }
 func (j *job) Platform() string       { return text(hostAsset(3)) }
 func (j *job) Settings() any          { return j.settings }
 
-// file reads what is behind a handle.
+// file reads the data behind a handle.
 type file struct {
 	*io.SectionReader
 	handle int32
@@ -58,7 +58,7 @@ func (f *file) Close() error {
 	return err
 }
 
-// byHandle is an io.ReaderAt; 0 is closed.
+// byHandle is an io.ReaderAt; 0 means closed.
 type byHandle int32
 
 func (h byHandle) ReadAt(b []byte, offset int64) (int, error) {
@@ -139,7 +139,8 @@ func (j *job) Products(ids ...string) ([][]processor.Product, error) {
 	return all, nil
 }
 
-// listed are products from five texts each. Those of another platform have it before the asset, and a colon.
+// listed returns products from five texts each. For products of another platform, the asset is preceded by the platform
+// and a colon.
 func listed(t []string, platform string) (list []processor.Product) {
 	for ; len(t) >= 5; t = t[5:] {
 		p := processor.Product{AssetID: t[0], UUID: t[1], Name: t[2], SubID: processor.SubID(t[2]), Type: t[3], File: t[4]}
@@ -155,7 +156,7 @@ func listed(t []string, platform string) (list []processor.Product) {
 	return list
 }
 
-// told is what the host calls the asset of a product.
+// told returns the host's name for the asset of a product.
 func told(p processor.Product) string {
 	if p.Platform != "" {
 		return p.Platform + ":" + p.AssetID
@@ -219,7 +220,7 @@ func (j *job) ToPack() ([]processor.Product, error) {
 	return nil, fmt.Errorf("images to pack: %w", errNot)
 }
 
-// The host bounds a module's memory, and waits for it; drafts are for processors that are compiled into Kiln.
+// The host limits a module's memory, and waits for it. Drafts are only for processors that are compiled into Kiln.
 func (j *job) NeedMemory(int64) error               { return nil }
 func (j *job) UsedMemory(int64)                     {}
 func (j *job) Drafts() bool                         { return false }
@@ -229,7 +230,7 @@ func (j *job) Parts(...string) ([][]processor.Product, error) {
 	return nil, fmt.Errorf("parts: %w", errNot)
 }
 
-// What a request is about: docs/formats/wasm-abi.md.
+// Kinds of sources of a request: docs/formats/wasm-abi.md.
 const (
 	ofNothing = iota
 	ofPath
@@ -274,7 +275,7 @@ func (j *job) Adopt(p processor.Product, out processor.Output) error {
 	return failed(hostAdopt(told(p), p.Name, out.Name, out.Type, out.Extension), "adopt", "")
 }
 
-// command is processor.Command as the host takes it: docs/formats/wasm-abi.md.
+// command is processor.Command in the form of the host: docs/formats/wasm-abi.md.
 type command struct {
 	Args    []string    `json:"args"`
 	Tools   []string    `json:"tools,omitempty"`

@@ -1,4 +1,4 @@
-// Package buildbarn is a module of its own, so that what Buildbarn needs does not reach Kiln's go.mod. Its servers are its tools, but for
-// two that plain Go cannot compile at these versions: bb_storage needs one line changed, which package testbed does, and bb_worker a
-// patched library, for which the folder worker has one without it.
+// Package buildbarn is a separate module, so that Buildbarn's dependencies are not in Kiln's go.mod. Its servers are
+// tools of the module, except two that plain Go cannot compile at these versions: bb_storage needs one changed line,
+// which package testbed makes, and bb_worker needs a patched library, so the folder worker has a version without it.
 package buildbarn

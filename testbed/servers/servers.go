@@ -1,2 +1,3 @@
-// Package servers is a module of its own, so that what servers need does not reach Kiln's go.mod. The servers are its tools.
+// Package servers is a separate module, so that the dependencies of the servers are not in Kiln's go.mod. The servers
+// are its tools.
 package servers

@@ -1,7 +1,7 @@
-// Knights is a small game that shows a scene out of one of Kiln's parcels, through constants that Kiln wrote.
+// Knights is a small game that shows a scene from one of Kiln's parcels, with constants that Kiln wrote.
 //
 //	kiln build -C ..        makes ../build/parcels/web/scene.parcel and assets/assets.go
-//	go run . -live          takes everything from a running kiln serve -C .., and shows what is saved while it runs
+//	go run . -live          loads everything from a running kiln serve -C .., and shows changes when they are saved
 //	go run .                needs a C compiler and the libraries that Ebitengine names
 package main
 
@@ -21,17 +21,17 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
-// game is one that Ebitengine runs.
+// game is a game for Ebitengine.
 type game struct {
-	scene      func() *scene // as it is now
+	scene      func() *scene // returns the current scene
 	ticks      int           // sixtieths of a second
 	screenshot string
 	at         int  // the tick of the screenshot
-	taken      bool // it has been
+	taken      bool // the screenshot was taken
 
-	frame  func() bool // is called before each, and tells whether the scene is another than it was; nil: it never is
-	reload bool        // time begins when the scene has become another one
-	shown  bool        // it was drawn once
+	frame  func() bool // called before each frame; reports whether the scene has changed; nil if it never does
+	reload bool        // time restarts when the scene changes
+	shown  bool        // it was drawn at least once
 }
 
 func (g *game) Update() error {
@@ -43,7 +43,7 @@ func (g *game) Update() error {
 		return nil
 	case g.taken:
 		return ebiten.Termination
-	case g.screenshot != "" && g.ticks == g.at: // on a busy machine some ticks are not drawn: this one waits until it is
+	case g.screenshot != "" && g.ticks == g.at: // on a busy machine some ticks are not drawn: wait until this one is
 		return nil
 	}
 	g.ticks++
@@ -103,7 +103,7 @@ func main() {
 	}
 }
 
-// open runs the game with what is in a parcel.
+// open runs the game with the content of a parcel.
 func (g *game) open(file string) error {
 	parcel, err := kilnrt.Open(file)
 	if err != nil {
@@ -118,9 +118,9 @@ func (g *game) open(file string) error {
 	return g.run(handle.Value)
 }
 
-// watch runs the game with what kiln serve has at any time.
+// watch runs the game with the current content of kiln serve.
 func (g *game) watch(address string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the first build may be under way
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the first build may still run
 	defer cancel()
 	lib, err := connect(ctx, address)
 	if err != nil {

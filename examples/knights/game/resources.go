@@ -14,23 +14,23 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
-// resources is where things come from: parcels, or the watcher that `kiln serve` is. Both have the same.
+// resources is a source of resources: parcels, or a watcher (`kiln serve`). Both have the same methods.
 type resources interface {
 	byName(name string) (id uint32, err error)
 	byUUID(uuid [16]byte, sub uint32) (id uint32, err error)
 }
 
-// thing is a resource with what it needs, loaded before it.
+// thing is a resource with what it needs, which is loaded before it.
 type thing struct {
 	content interface{ Bytes() ([]byte, error) }
 	uuid    [16]byte
 	needs   map[uint32]any // by id
 }
 
-// loaders say how this game loads what Kiln makes, by type.
+// loaders load the products of Kiln, by type.
 var loaders = map[string]func(resources, *thing) (any, error){"texture": loadTexture, "atlas": loadAtlas, "data": loadScene}
 
-// parcels are resources out of parcels.
+// parcels are resources from parcels.
 type parcels struct{ *kilnrt.Library }
 
 func openParcels(p *kilnrt.Parcel) parcels {
@@ -54,7 +54,7 @@ func (p parcels) byUUID(uuid [16]byte, sub uint32) (uint32, error) {
 	return r.ID, err
 }
 
-// watched are resources as the watcher has them. They change while the game runs.
+// watched are resources of the watcher. They change while the game runs.
 type watched struct{ *live.Library }
 
 func connect(ctx context.Context, address string) (watched, error) {
@@ -91,7 +91,7 @@ func byID(needs []kilnrt.Need) map[uint32]any {
 // texture is a picture on the graphics card.
 type texture struct{ *ebiten.Image }
 
-// Unload is called when nobody holds the texture any more.
+// Unload is called when the texture has no handles any more.
 func (t *texture) Unload() { t.Deallocate() }
 
 // loadTexture reads level 0 of a KTX 2.0 file with 8 bits a channel; docs/formats/ktx2.md has the layout.
@@ -114,17 +114,17 @@ func loadTexture(_ resources, in *thing) (any, error) {
 		return nil, errors.New("its level 0 is cut short")
 	}
 	img := ebiten.NewImage(w, h)
-	img.WritePixels(b[at : at+size]) // colours are multiplied with alpha: kiln.toml says premultiply
+	img.WritePixels(b[at : at+size]) // colours are premultiplied: kiln.toml sets premultiply
 	return &texture{img}, nil
 }
 
-// atlas is frames by name, and animations.
+// atlas has frames by name, and animations.
 type atlas struct {
 	frames     map[string]frame
 	animations map[string][]string
 }
 
-// frame is a part of a page; what was trimmed off around it is in offset.
+// frame is a part of a page. offset is the size of the trimmed edges at the left and top.
 type frame struct {
 	image  *ebiten.Image
 	offset image.Point
@@ -176,7 +176,7 @@ func decode(in *thing, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// cut is a column of an image.
+// cut returns a column of an image.
 func cut(img *ebiten.Image, left, width int) *ebiten.Image {
 	b := img.Bounds()
 	return img.SubImage(image.Rect(left, b.Min.Y, left+width, b.Max.Y)).(*ebiten.Image)

@@ -7,13 +7,13 @@ import (
 	"github.com/hajimehoshi/ebiten/v2"
 )
 
-// scene is assets/data/scene.yaml with the things that it names in place of their names.
+// scene is assets/data/scene.yaml with the resources in place of their names.
 type scene struct {
 	width, height int
 	backdrop      []*texture
 	ground        *texture
 	groundY       float64
-	groundSpeed   float64 // pixels a second
+	groundSpeed   float64 // pixels per second
 	runners       []runner
 	portraits     []portrait
 	hud           *atlas
@@ -24,8 +24,8 @@ type scene struct {
 type runner struct {
 	frames []frame
 	at     [2]float64
-	rate   float64 // frames a second
-	begins float64 // seconds
+	rate   float64 // frames per second
+	begins float64 // in seconds
 }
 
 type portrait struct {
@@ -33,7 +33,7 @@ type portrait struct {
 	at, size [2]float64
 }
 
-// loadScene reads the scene's data. Schemas were checked when it was built, so a mistake here is one of the game.
+// loadScene reads the scene's data. The build has checked it with a schema, so an error here is a bug in the game.
 func loadScene(all resources, in *thing) (any, error) {
 	var data struct {
 		Size     [2]int
@@ -86,7 +86,7 @@ func loadScene(all resources, in *thing) (any, error) {
 	return s, get.err
 }
 
-// getter finds by name what was loaded because the scene requires it.
+// getter finds loaded resources that the scene requires, by name.
 type getter struct {
 	all   resources
 	needs map[uint32]any
@@ -107,7 +107,7 @@ func named[T any](g *getter, name string) (value T) {
 	return value
 }
 
-// draw shows the scene some seconds after it began. The page in web/ draws the same.
+// draw draws the scene at a time after its begin. The page in web/ draws the same.
 func (s *scene) draw(screen *ebiten.Image, seconds float64) {
 	at := func(img *ebiten.Image, x, y, scaleX, scaleY float64) {
 		o := &ebiten.DrawImageOptions{}
@@ -139,7 +139,7 @@ func (s *scene) draw(screen *ebiten.Image, seconds float64) {
 	s.drawCoins(at)
 }
 
-// digitWidth is that of a digit in the picture "digits", which has ten of them side by side.
+// digitWidth is the width of a digit in the picture "digits", which has ten of them side by side.
 const digitWidth = 12
 
 func (s *scene) drawCoins(at func(img *ebiten.Image, x, y, scaleX, scaleY float64)) {

@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// model is a character: the mesh that each joint carries.
+// model is a character: the mesh of each joint.
 type model struct {
 	name string
 	mesh [joints]*mesh
@@ -15,10 +15,10 @@ func (m *model) at(j joint) *mesh {
 	return m.mesh[j]
 }
 
-// armour is what differs between the two bodies.
+// armour is the difference between the two bodies.
 type armour struct{ plate, cloth, chest region }
 
-// body builds what both characters have: the same shapes, other squares of the page.
+// body builds what both characters have: the same shapes, with different squares of the page.
 func body(name string, a armour) *model {
 	m := &model{name: name}
 
@@ -54,7 +54,7 @@ func knight() *model {
 	h := m.at(head)
 	h.lathe(at(0, 0, 0), helmKnight, 12, 1,
 		ring{0.47, 0.02}, ring{0.44, 0.15}, ring{0.40, 0.225}, ring{0.40, 0.225}, ring{0.22, 0.25}, ring{0.02, 0.225})
-	// The plume: feathers of falling size, in an arc to the back.
+	// The plume: feathers of decreasing size, in an arc to the back.
 	for i := range 6 {
 		t := float64(i) / 5
 		sin, cos := math.Sincos(-0.5 + 2.4*t)
@@ -67,7 +67,7 @@ func knight() *model {
 	return m
 }
 
-// sword is held in a fist at the end of the forearm and points ahead of it.
+// sword is held in a fist at the end of the forearm and points forward from it.
 func sword(m *mesh) {
 	grip := at(0, -0.23, 0.02).turned(math.Pi/2+0.25, 0, 0)
 	on := func(y float64) place { return at(0, y, 0).then(grip) }

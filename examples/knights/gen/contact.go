@@ -2,7 +2,7 @@ package main
 
 import "image"
 
-// contactSheet shows what is in the project on one picture, twice as large as drawn.
+// contactSheet shows the contents of the project in one picture, at twice the size.
 func contactSheet() image.Image {
 	const panel = 340
 	c := newCanvas(sceneW, sceneH+panel)

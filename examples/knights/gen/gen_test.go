@@ -24,8 +24,8 @@ var drawn = sync.OnceValue(func() map[string][]byte {
 	return files
 })
 
-// TestCommitted draws everything again and compares it with what lies in the example. After
-// a change of the drawings: go run ./examples/knights/gen -contact
+// TestCommitted draws everything again and compares it with the files in the example. After a change of the drawings:
+// go run ./examples/knights/gen -contact
 func TestCommitted(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("other processors fuse multiplications and additions, so the last bit of a formula may differ")
@@ -42,7 +42,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestNothingStray finds drawn files that nothing draws any more, and keeps the example small.
+// TestNothingStray finds files in the example that are not drawn any more, and limits its size.
 func TestNothingStray(t *testing.T) {
 	files := drawn()
 	total := int64(0)
@@ -82,7 +82,7 @@ func TestWriteLeavesAloneWhatIsThere(t *testing.T) {
 	if err := write(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	// The same pixels, packed in another way: a write would bring the other bytes.
+	// The same pixels with other compression: the committed bytes must stay.
 	var packed bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.NoCompression}
 	if err := e.Encode(&packed, coin().image()); err != nil {
@@ -104,7 +104,7 @@ func TestWriteLeavesAloneWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestModels reads the models as a game would and checks what glTF 2.0 demands of them.
+// TestModels reads the models like a game and checks the requirements of glTF 2.0.
 func TestModels(t *testing.T) {
 	shared := runBuffer(1)
 	for _, m := range []*model{knight(), paladin()} {
@@ -198,7 +198,7 @@ func checkNodes(t *testing.T, doc *document) {
 	parents := make([]int, len(doc.Nodes))
 	for i, n := range doc.Nodes {
 		for _, child := range n.Children {
-			if child <= i { // a parent comes first, so there can be no ring
+			if child <= i { // a parent comes first, so there is no cycle
 				t.Errorf("node %s has the child %d before it", n.Name, child)
 			}
 			parents[child]++
@@ -211,8 +211,7 @@ func checkNodes(t *testing.T, doc *document) {
 	}
 }
 
-// checkPrimitive wants unit normals, triangles that face outwards and texture
-// coordinates on the page.
+// checkPrimitive requires unit normals, triangles that face outwards, and texture coordinates on the page.
 func checkPrimitive(t *testing.T, doc *document, mesh gltfMesh, buffers [][]byte) {
 	t.Helper()
 	p := mesh.Primitives[0]
@@ -254,7 +253,7 @@ func checkPrimitive(t *testing.T, doc *document, mesh gltfMesh, buffers [][]byte
 	}
 }
 
-// checkAnimation wants rising times from 0, unit rotations, and an end like the beginning.
+// checkAnimation requires increasing times from 0, unit rotations, and an end that is equal to the begin.
 func checkAnimation(t *testing.T, doc *document, buffers [][]byte) {
 	t.Helper()
 	clip := doc.Animations[0]
@@ -282,8 +281,7 @@ func checkAnimation(t *testing.T, doc *document, buffers [][]byte) {
 	}
 }
 
-// TestFeetReachTheGround: in each half of the run a foot comes down to the ground, and
-// none goes far below it.
+// TestFeetReachTheGround checks that in each half of the run a foot touches the ground, and no foot goes far below it.
 func TestFeetReachTheGround(t *testing.T) {
 	m := knight()
 	for _, half := range []float64{0, 0.5} {
@@ -302,7 +300,7 @@ func TestFeetReachTheGround(t *testing.T) {
 	}
 }
 
-// TestPalette: the pictures use the palette only, and all its entries differ.
+// TestPalette checks that the pictures use only the palette, and that all its entries are different.
 func TestPalette(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range palette() {

@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// The shared animation is a source file of its own: both models name it as their
-// second buffer. It holds float32 little-endian, everything keys long:
+// The shared animation is a separate source file: both models have it as their second buffer. It has little-endian
+// float32 numbers for all keys:
 //
 //	seconds                   1 number a key
 //	hips translation          3 numbers a key
 //	rotation of each joint    4 numbers a key, x y z w, from hips to cape_tip
 const (
-	keys       = 17 // the last is the first again
+	keys       = 17 // the last is equal to the first
 	runSeconds = 0.72
 )
 
@@ -45,7 +45,7 @@ func floats(b []byte, values ...float64) []byte {
 	return b
 }
 
-// What glTF 2.0 calls its parts: https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html
+// The parts of glTF 2.0: https://registry.khronos.org/glTF/specs/2.0/glTF-2.0.html
 type (
 	document struct {
 		Asset       map[string]string `json:"asset"`
@@ -113,7 +113,7 @@ type (
 		Buffer     int    `json:"buffer"`
 		ByteOffset int    `json:"byteOffset"`
 		ByteLength int    `json:"byteLength"`
-		ByteStride int    `json:"byteStride,omitempty"` // needed where several attributes share a view
+		ByteStride int    `json:"byteStride,omitempty"` // required if several attributes share a view
 		Target     int    `json:"target,omitempty"`
 	}
 	buffer struct {
@@ -141,7 +141,7 @@ const (
 	viewRunTurns
 )
 
-// writeModel gives a model as glTF text and as the buffer that belongs to it alone.
+// writeModel returns a model as glTF text, and the buffer that belongs only to it.
 func writeModel(m *model) (text, own []byte) {
 	doc := &document{
 		Asset:     map[string]string{"version": "2.0", "generator": "examples/knights/gen"},
@@ -252,19 +252,19 @@ func (doc *document) animate() {
 	doc.Animations = []animation{clip}
 }
 
-// layOut writes one line for each entry of each list of the document: short enough to
-// scroll through, and a change shows in a diff as the line it is.
+// layOut writes one line for each entry of each list of the document, so that it can be read, and a change in a diff is
+// one line.
 func layOut(doc *document) []byte {
 	whole, err := json.Marshal(doc)
 	if err != nil {
-		panic(err) // only numbers and strings
+		panic(err) // there are only numbers and strings
 	}
 	var out bytes.Buffer
 	depth, quoted := 0, false
 	line := func() { out.WriteByte('\n'); out.Write(bytes.Repeat([]byte("  "), depth)) }
 	for i, c := range whole {
 		if c == '"' {
-			quoted = !quoted // nothing here escapes a quote
+			quoted = !quoted // there are no escaped quotes
 		}
 		if quoted {
 			out.WriteByte(c)

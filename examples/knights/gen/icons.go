@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// icons are the pictures of the interface, with clear borders that the atlas trims.
+// icons are the pictures of the interface, with transparent borders that the atlas trims.
 func icons() map[string]*canvas {
 	return map[string]*canvas{
 		"heart":          heart(1),
@@ -45,7 +45,7 @@ func coin() *canvas {
 	return c
 }
 
-// gem is cut by hand: each facet has one tone.
+// gem is drawn by hand: each facet has one tone.
 func gem() *canvas {
 	c := newCanvas(28, 28)
 	facet := func(level int, xy ...float64) { c.flat(polygon(xy...), blue.at(level)) }
@@ -140,7 +140,7 @@ func shieldIcon() *canvas {
 	return c
 }
 
-// button has corners of eight pixels that stay as they are when a game stretches it.
+// button has corners of eight pixels that do not change when a game stretches it.
 func button(pressed bool) *canvas {
 	c := newCanvas(64, 26)
 	down := 0.0
@@ -168,7 +168,7 @@ func button(pressed bool) *canvas {
 	return c
 }
 
-// numerals are five by seven pixels: a row is five bits, the left pixel highest.
+// numerals are five by seven pixels. A row is five bits; the left pixel is the highest bit.
 var numerals = [10][7]uint8{
 	{0x0E, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0E},
 	{0x04, 0x0C, 0x04, 0x04, 0x04, 0x04, 0x0E},
@@ -182,8 +182,7 @@ var numerals = [10][7]uint8{
 	{0x0E, 0x11, 0x11, 0x0F, 0x01, 0x02, 0x0C},
 }
 
-// digits is a strip of ten for the score, 12 by 18 pixels a digit, each of its pixels
-// two wide and high.
+// digits is a strip of ten digits for the score, 12 by 18 pixels each, drawn with double pixels.
 func digits() *canvas {
 	c := newCanvas(120, 18)
 	c.each(func(x, y int) Colour {

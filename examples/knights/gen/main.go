@@ -1,12 +1,11 @@
-// Command gen draws the knights example: its pictures, its models and the run that they
-// share, and its sounds. Everything is made of formulas and one palette, so that the same command gives the
-// same files:
+// Command gen draws the knights example: its pictures, its models with the run that they share, and its sounds.
+// Everything is computed from formulas and one palette, so that the same command gives the same files:
 //
 //	go run ./examples/knights/gen             all files below assets that are drawn
 //	go run ./examples/knights/gen -contact    and docs/contact.png
 //	go run ./examples/knights/gen -stride 1.3 a longer stride in characters/shared/run.bin
 //
-// What is text (rules, tables, dialogue) is written by hand and not touched.
+// Text files (rules, tables, dialogue) are written by hand and not changed.
 package main
 
 import (
@@ -43,7 +42,7 @@ func generate(dir string, stride float64, contact bool) error {
 	return write(dir, files)
 }
 
-// write leaves files alone that are the same already, so that Kiln has nothing to look at.
+// write does not write files that are unchanged, so that Kiln need not read them again.
 func write(dir string, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -61,7 +60,7 @@ func write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// drawings gives the pictures, the models and the sounds by their paths in the example.
+// drawings returns the pictures, the models and the sounds by their paths in the example.
 func drawings() map[string][]byte {
 	files := sounds()
 	picture := func(name string, m image.Image) { files["assets/"+name+".png"] = encode(m) }
@@ -103,13 +102,12 @@ func encode(m image.Image) []byte {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&b, m); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer returns no errors
 	}
 	return b.Bytes()
 }
 
-// same compares pictures by their pixels: how small Go packs a PNG may change from one
-// release to the next.
+// same compares pictures by their pixels, because PNG compression may change between releases of Go.
 func same(name string, a, b []byte) bool {
 	if !strings.HasSuffix(name, ".png") {
 		return bytes.Equal(a, b)

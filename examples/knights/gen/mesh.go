@@ -2,14 +2,14 @@ package main
 
 import "math"
 
-// vertex is what a glTF primitive holds for one corner.
+// vertex is a corner of a glTF primitive.
 type vertex struct {
 	pos, normal vec
 	u, v        float64
 }
 
-// mesh is triangles, counter-clockwise from outside. part numbers the pieces it was put
-// together from, one a triangle; the renderer draws lines between them.
+// mesh is triangles, counter-clockwise from outside. part is the number of a triangle's piece; the renderer draws lines
+// between pieces.
 type mesh struct {
 	vertices []vertex
 	indices  []uint16
@@ -17,7 +17,7 @@ type mesh struct {
 	parts    int
 }
 
-// uv maps a point of the unit square into a region of the page, half a texel inside it.
+// uv maps a point of the unit square to a region of the page, half a texel inside it.
 func (r region) uv(u, v float64) (float64, float64) {
 	in := func(t float64) float64 { return 0.5 + min(max(t, 0), 1)*(cell-1) }
 	return (float64(int(r)%4*cell) + in(u)) / pageSize, (float64(int(r)/4*cell) + in(v)) / pageSize
@@ -29,12 +29,12 @@ func (m *mesh) add(p place, pos, normal vec, r region, u, v float64) uint16 {
 	return uint16(len(m.vertices) - 1)
 }
 
-// triangle adds one, turned so that it faces the way its normals do.
+// triangle adds a triangle, with the order of corners that matches its normals.
 func (m *mesh) triangle(a, b, c uint16) {
 	va, vb, vc := m.vertices[a], m.vertices[b], m.vertices[c]
 	face := vb.pos.sub(va.pos).cross(vc.pos.sub(va.pos))
 	if face.dot(face) < 1e-14 {
-		return // the tip of a cone
+		return // at the tip of a cone
 	}
 	if face.dot(va.normal.add(vb.normal).add(vc.normal)) < 0 {
 		b, c = c, b
@@ -43,16 +43,16 @@ func (m *mesh) triangle(a, b, c uint16) {
 	m.part = append(m.part, m.parts)
 }
 
-// ring is one step of a lathe's profile. A ring given twice makes a crease.
+// ring is one step of a lathe's profile. A ring given twice makes a sharp edge.
 type ring struct{ y, r float64 }
 
-// lathe turns a profile, from the top down, around the Y axis. depth squashes it along Z.
-// The region wraps around it with its middle at the front.
+// lathe rotates a profile, given from the top down, around the Y axis. depth scales it along Z. The region wraps around
+// it with its middle at the front.
 func (m *mesh) lathe(p place, r region, sides int, depth float64, profile ...ring) {
 	top, bottom := profile[0].y, profile[len(profile)-1].y
 	start := len(m.vertices)
 	for i, now := range profile {
-		var slope vec // of the outline: x is outwards
+		var slope vec // normal of the outline: x points outwards
 		for k := max(i-1, 0); k < min(i+1, len(profile)-1); k++ {
 			if a, b := profile[k], profile[k+1]; a != b {
 				slope = slope.add(vec{a.y - b.y, b.r - a.r, 0}.unit())
@@ -79,7 +79,7 @@ func (m *mesh) lathe(p place, r region, sides int, depth float64, profile ...rin
 	m.parts++
 }
 
-// ball is an ellipsoid, or with a cut the part of it above cut times its height (-1 to 1).
+// ball is an ellipsoid, or the part of it above cut times its height; cut is -1 to 1.
 func (m *mesh) ball(p place, r region, radius, height, depth, cut float64) {
 	const rings = 6
 	profile := make([]ring, 0, rings+1)
@@ -91,8 +91,8 @@ func (m *mesh) ball(p place, r region, radius, height, depth, cut float64) {
 	m.lathe(p, r, 10, depth, profile...)
 }
 
-// slab is a box whose top and bottom differ: half sizes x and z at each end, and a
-// height. It stands on the origin of its place and goes down.
+// slab is a box whose top and bottom differ: half sizes x and z at each end, and a height. Its top is at the origin of
+// its place.
 func (m *mesh) slab(p place, r region, topX, topZ, bottomX, bottomZ, height float64) {
 	corner := func(i int) vec {
 		sx, sz := float64(i&1*2-1), float64(i>>1&1*2-1)
@@ -117,8 +117,8 @@ func (m *mesh) slab(p place, r region, topX, topZ, bottomX, bottomZ, height floa
 	m.parts++
 }
 
-// plate is a convex outline of x, y pairs with a thickness along Z, bulging to the
-// front. The region is spread over the outline's bounds.
+// plate is a convex outline of x, y pairs with a thickness along Z, curved towards the front. The region covers the
+// outline's bounds.
 func (m *mesh) plate(p place, front, back region, thick, bulge float64, xy ...float64) {
 	lo, hi := vec{xy[0], xy[1], 0}, vec{xy[0], xy[1], 0}
 	for i := 0; i < len(xy); i += 2 {

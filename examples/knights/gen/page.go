@@ -29,8 +29,8 @@ const (
 	pageSize = 4 * cell
 )
 
-// texturePage paints the page. Tones stay near the middle of each ramp, so that
-// light has room on both sides.
+// texturePage paints the page. Tones stay near the middle of each ramp, so that light can change them in both
+// directions.
 func texturePage() *canvas {
 	page := newCanvas(pageSize, pageSize)
 	for r, paint := range map[region]func(*canvas){

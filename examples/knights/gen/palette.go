@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Colour is an index into the one palette that every picture shares: 0 is clear,
-// 1 is ink, then come the ramps, five colours each from dark to light.
+// Colour is an index into the palette of all pictures: 0 is transparent, 1 is ink; then come the ramps, five colours
+// each from dark to light.
 type Colour uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	ink   Colour = 1
 )
 
-// A ramp is one material under more or less light. Shadows lean to violet and lights
-// to yellow, which is what holds the pictures together.
+// ramp is a material under different light. Shadows are more violet and lights more yellow, which gives the pictures a
+// common style.
 type ramp uint8
 
 const (
@@ -48,12 +48,12 @@ var hues = [ramps][levels]uint32{
 	dusk:  {0x2b1d47, 0x4d2f6d, 0x824686, 0xc0658c, 0xf09a8c},
 }
 
-// at is the ramp's colour at a level, clamped to 0..4.
+// at returns the ramp's colour at a level, clamped to 0..4.
 func (r ramp) at(level int) Colour {
 	return Colour(2 + int(r)*levels + min(max(level, 0), levels-1))
 }
 
-// split is the reverse of at; ok is false for clear and ink.
+// split is the inverse of at. ok is false for transparent and ink.
 func (c Colour) split() (r ramp, level int, ok bool) {
 	if c < 2 {
 		return 0, 0, false
@@ -61,7 +61,7 @@ func (c Colour) split() (r ramp, level int, ok bool) {
 	return ramp((c - 2) / levels), int(c-2) % levels, true
 }
 
-// colours is a run of palette entries that a tone moves through.
+// colours is a sequence of palette entries for tones.
 type colours []Colour
 
 func (r ramp) colours() colours {
@@ -76,8 +76,8 @@ var bayer = [4][4]float64{
 	{15.5 / 16, 7.5 / 16, 13.5 / 16, 5.5 / 16},
 }
 
-// tone picks a colour for a tone from 0 (darkest) to len-1. dither is the share of each
-// step that is dithered: 0 gives flat bands, 1 a pattern everywhere.
+// tone returns the colour for a tone from 0 (darkest) to len-1. dither is the share of each step that is dithered: 0
+// gives flat bands, 1 a pattern everywhere.
 func (c colours) tone(t float64, x, y int, dither float64) Colour {
 	threshold := 0.5 + (bayer[y&3][x&3]-0.5)*dither
 	i := int(math.Floor(t + threshold))
@@ -88,7 +88,7 @@ func (r ramp) tone(t float64, x, y int, dither float64) Colour {
 	return r.colours().tone(t, x, y, dither)
 }
 
-// palette is what the PNG files carry.
+// palette is the palette of the PNG files.
 func palette() color.Palette {
 	p := color.Palette{color.NRGBA{}, color.NRGBA{0x17, 0x12, 0x24, 0xff}}
 	for _, five := range hues {
@@ -120,7 +120,7 @@ func (c *canvas) set(x, y int, v Colour) {
 	}
 }
 
-// each sets every pixel to what paint gives; clear leaves the pixel as it is.
+// each sets every pixel to the result of paint. A transparent result does not change the pixel.
 func (c *canvas) each(paint func(x, y int) Colour) {
 	for y := range c.h {
 		for x := range c.w {
@@ -131,7 +131,7 @@ func (c *canvas) each(paint func(x, y int) Colour) {
 	}
 }
 
-// draw puts src on top, each of its pixels as a square of the given size.
+// draw draws src on top, each pixel as a square of the given size.
 func (c *canvas) draw(src *canvas, x0, y0, size int) {
 	for y := range src.h * size {
 		for x := range src.w * size {
@@ -142,7 +142,7 @@ func (c *canvas) draw(src *canvas, x0, y0, size int) {
 	}
 }
 
-// outline inks every clear pixel that touches a painted one.
+// outline inks every transparent pixel next to a painted one.
 func (c *canvas) outline(with Colour) {
 	before := &canvas{c.w, c.h, append([]Colour(nil), c.pix...)}
 	c.each(func(x, y int) Colour {

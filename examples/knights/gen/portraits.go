@@ -18,7 +18,7 @@ func portrait(m *model, page *canvas, glow colours) *canvas {
 	edge := box(0, 0, 112, 128, 5)
 	frame := subtract(edge, box(4, 4, 108, 124, 3))
 	c.solid(frame, material{ramp: gold, base: 2.3, gain: 1.6, bevel: 2.5, edge: true})
-	for i := range c.pix { // an inked line, and nothing outside the round corners
+	for i := range c.pix { // an inked line, and nothing outside of the round corners
 		switch d := edge(float64(i%c.w)+0.5, float64(i/c.w)+0.5); {
 		case d > 0.2:
 			c.pix[i] = clear
@@ -29,13 +29,13 @@ func portrait(m *model, page *canvas, glow colours) *canvas {
 	return c
 }
 
-// The skies behind the two.
+// The skies behind the two characters.
 var (
 	dusky = colours{dusk.at(0), dusk.at(1), dusk.at(2), dusk.at(3), dusk.at(4), skin.at(3)}
 	dawn  = colours{blue.at(0), blue.at(1), blue.at(2), blue.at(3), blue.at(4), ivory.at(4)}
 )
 
-// runFrames are the run as sprites, seen from the side with the face a little to us.
+// runFrames are the run as sprites, seen from the side with the face turned slightly towards the viewer.
 func runFrames(m *model, page *canvas, n int) []*canvas {
 	v := view{w: 64, h: 64, yaw: 1.05, pitch: 0.12, scale: 32, footX: 30, footY: 60}
 	var out []*canvas

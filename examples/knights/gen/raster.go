@@ -2,21 +2,22 @@ package main
 
 import "math"
 
-// view is an orthographic camera that looks at the model from the front, after the model
-// was turned by yaw around Y and tipped by pitch.
+// view is an orthographic camera that sees the model from the front, after the model was turned by yaw around Y and
+// then by pitch.
 type view struct {
 	w, h       int
 	yaw, pitch float64
-	scale      float64 // pixels a metre
-	footX      float64 // where the model's origin is in the picture
+	scale      float64 // pixels per metre
+	footX      float64 // position of the model's origin in the picture
 	footY      float64
 }
 
-// depthStep is how far behind its neighbour a pixel must be for a line between them, in metres.
+// depthStep is the distance in depth between two neighbouring pixels from which a line is drawn between them, in
+// metres.
 const depthStep = 0.05
 
-// render draws a model in a pose: palette texels, moved up and down their ramps by the
-// light, with lines where one part stands before another.
+// render draws a model in a pose: palette texels, moved along their ramps by the light, with lines where one part is in
+// front of another.
 func (v view) render(m *model, p pose, page *canvas) *canvas {
 	out := newCanvas(v.w, v.h)
 	depth := make([]float64, v.w*v.h)
@@ -56,7 +57,7 @@ func (v view) render(m *model, p pose, page *canvas) *canvas {
 	return out
 }
 
-// drawMesh fills triangles into the picture, nearest first by depth.
+// drawMesh draws triangles into the picture, with a depth buffer.
 func (v view) drawMesh(m *mesh, where place, page *canvas, id int, out *canvas, depth []float64, part []int) {
 	pos := make([]vec, len(m.vertices))
 	normal := make([]vec, len(m.vertices))
@@ -70,7 +71,7 @@ func (v view) drawMesh(m *mesh, where place, page *canvas, id int, out *canvas, 
 		a, b, c := pos[ia], pos[ib], pos[ic]
 		area := (b.x-a.x)*(c.y-a.y) - (c.x-a.x)*(b.y-a.y)
 		if area >= 0 {
-			continue // seen from behind: the picture's Y points down
+			continue // a back face: the picture's Y points down
 		}
 		x0, x1 := int(max(0, min(a.x, b.x, c.x))), int(min(float64(v.w-1), max(a.x, b.x, c.x)))
 		y0, y1 := int(max(0, min(a.y, b.y, c.y))), int(min(float64(v.h-1), max(a.y, b.y, c.y)))

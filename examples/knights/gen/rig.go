@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// joint is one node of the skeleton that both characters have.
+// joint is a node of the skeleton of both characters.
 type joint int
 
 const (
@@ -23,7 +23,7 @@ const (
 	joints
 )
 
-// skeleton gives each joint its parent and its place in it.
+// skeleton has each joint's parent and its position relative to it.
 var skeleton = [joints]struct {
 	name   string
 	parent joint
@@ -45,13 +45,13 @@ var skeleton = [joints]struct {
 	capeTip:  {"cape_tip", cape, vec{0, -0.34, 0}},
 }
 
-// pose is how the joints are turned, and where the hips are.
+// pose is the rotation of the joints, and the position of the hips.
 type pose struct {
 	turn [joints]quat
 	hips vec
 }
 
-// rest is the pose that the models are built in.
+// rest is the pose in which the models are built.
 func rest() pose {
 	p := pose{hips: skeleton[hips].rest}
 	for j := range p.turn {
@@ -60,8 +60,8 @@ func rest() pose {
 	return p
 }
 
-// run is the run cycle at a phase from 0 to 1. The left leg is furthest forward at a
-// quarter. Turning about X by a negative angle swings a limb forward.
+// run is the run cycle at a phase from 0 to 1. The left leg is furthest forward at a quarter. A negative rotation about
+// X moves a limb forward.
 func run(phase, stride float64) pose {
 	wave := func(shift float64) float64 { return math.Sin(2 * math.Pi * (phase + shift)) }
 	// A knee bends most while its leg passes forward under the body.
@@ -88,7 +88,7 @@ func run(phase, stride float64) pose {
 	return p
 }
 
-// places gives every joint's place in the model for a pose.
+// places returns every joint's place in the model for a pose.
 func (p pose) places() [joints]place {
 	var out [joints]place
 	for j, bone := range skeleton {

@@ -4,10 +4,10 @@ import "math"
 
 const sceneW, sceneH = 480, 270
 
-// The sun stands low on the left, behind the hills.
+// The sun is low on the left, behind the hills.
 const sunX, sunY = 128.0, 176.0
 
-// sky is dusk: from night at the top to gold where the sun sets.
+// sky is dusk: from night at the top to gold at the sun.
 func sky() *canvas {
 	c := newCanvas(sceneW, sceneH)
 	air := colours{dusk.at(0), blue.at(0), dusk.at(1), dusk.at(2), dusk.at(3), dusk.at(4), skin.at(3), skin.at(4), gold.at(4)}
@@ -42,7 +42,7 @@ func stars(c *canvas) {
 	}
 }
 
-// cloudPaint gives long banks that are lit from below on the side of the sun.
+// cloudPaint returns long banks that are lit from below on the side of the sun.
 func cloudPaint(x, y int) Colour {
 	fx, fy := float64(x), float64(y)
 	if y < 40 || y > 190 {
@@ -64,7 +64,7 @@ func cloudPaint(x, y int) Colour {
 	return bank.tone(t, x, y, 0.7)
 }
 
-// ridge is a line of hills: how high the ground is at x.
+// ridge is a line of hills. It returns the height of the ground at x.
 func ridge(x, base, rough, wide float64, seed int) float64 {
 	return base - rough*(clouds(x/wide, 0.5, 64, seed)-0.5)*2
 }
@@ -97,7 +97,7 @@ func castle() *canvas {
 	return c
 }
 
-// rock is the crag under the castle: facets, the left ones in the light, and turf on top.
+// rock is the crag under the castle: facets, with the left ones lit, and turf on top.
 func rock(c *canvas) {
 	crag := func(x float64) float64 {
 		d := math.Abs(x-328) / 112
@@ -122,8 +122,7 @@ func rock(c *canvas) {
 	})
 }
 
-// facet is the random number of the nearest of the random points in the grid around
-// (Worley's cells).
+// facet returns the random number of the nearest of the random points in the grid (Worley's cells).
 func facet(x, y float64) (tone float64) {
 	nearest := math.Inf(1)
 	for j := int(y) - 1; j <= int(y)+1; j++ {
@@ -137,10 +136,10 @@ func facet(x, y float64) (tone float64) {
 	return tone
 }
 
-// evening is stone whose lit side takes the colour of the sky.
+// evening is stone whose lit side has the colour of the sky.
 var evening = colours{stone.at(0), stone.at(1), stone.at(2), stone.at(3), skin.at(3), skin.at(4)}
 
-// A tower is round, stands on base and has a roof or battlements.
+// tower is round, stands on base and has a roof or battlements.
 type tower struct {
 	x, wide, top, base float64
 	roof               float64 // height of the cone; 0 for battlements
@@ -206,7 +205,7 @@ func btof(b bool) float64 {
 
 func (t tower) draw(c *canvas) {
 	left := t.x - t.wide/2
-	// Bright a little right of the left edge, dark to the right: a cylinder in side light.
+	// Brightest slightly right of the left edge, dark at the right: a cylinder in light from the side.
 	light := func(x float64) float64 {
 		u := (x + 0.5 - left) / t.wide
 		return 4.1 - 4.2*math.Abs(u-0.12)*(1.35-0.6*u)
@@ -277,7 +276,7 @@ func woods(c *canvas) {
 	for i := range 46 {
 		x := hash01(i, 1, 81) * sceneW
 		if math.Abs(x-318) < 42 {
-			continue // the way to the gate
+			continue // the path to the gate
 		}
 		y := ridge(x, 240, 14, 80, 53) + 4 + 14*hash01(i, 2, 81)
 		tall := 20 + 18*hash01(i, 3, 81)
@@ -294,7 +293,7 @@ func woods(c *canvas) {
 	}
 }
 
-// banner is the one special case of the project: large on the title screen only.
+// banner is a special case in the project: it is large, and only on the title screen.
 func banner() *canvas {
 	c := newCanvas(160, 288)
 	const top, bottom = 28.0, 252.0
@@ -346,7 +345,7 @@ func banner() *canvas {
 	return c
 }
 
-// moon is somebody's unfinished night sky; the project ignores it.
+// moon is an unfinished night sky, which the project ignores.
 func moon() *canvas {
 	c := newCanvas(96, 96)
 	c.each(func(x, y int) Colour {

@@ -2,16 +2,15 @@ package main
 
 import "math"
 
-// A shape is a signed distance field: how far a point is from the edge in pixels,
-// negative inside. The formulas are the well-known exact ones collected by Inigo Quilez
-// ("2D distance functions").
+// shape is a signed distance field: the distance of a point from the edge in pixels, negative inside. The formulas are
+// the exact ones collected by Inigo Quilez ("2D distance functions").
 type shape func(x, y float64) float64
 
 func circle(cx, cy, r float64) shape {
 	return func(x, y float64) float64 { return math.Hypot(x-cx, y-cy) - r }
 }
 
-// ellipse is exact on its axes only, which is enough for shading.
+// ellipse is exact only on its axes, which is enough for shading.
 func ellipse(cx, cy, rx, ry float64) shape {
 	return func(x, y float64) float64 {
 		px, py := (x-cx)/rx, (y-cy)/ry
@@ -24,7 +23,7 @@ func ellipse(cx, cy, rx, ry float64) shape {
 	}
 }
 
-// box is a rectangle by two corners, with rounded corners.
+// box is a rectangle given by two corners, with rounded corners.
 func box(x0, y0, x1, y1, round float64) shape {
 	cx, cy, hx, hy := (x0+x1)/2, (y0+y1)/2, (x1-x0)/2-round, (y1-y0)/2-round
 	return func(x, y float64) float64 {
@@ -33,7 +32,7 @@ func box(x0, y0, x1, y1, round float64) shape {
 	}
 }
 
-// capsule is a line from a to b, as thick as ra at one end and rb at the other.
+// capsule is a line from a to b, with the radius ra at one end and rb at the other.
 func capsule(ax, ay, ra, bx, by, rb float64) shape {
 	return func(x, y float64) float64 {
 		dx, dy := bx-ax, by-ay
@@ -96,8 +95,8 @@ func (s shape) turn(cx, cy, radians float64) shape {
 	}
 }
 
-// fill paints a shape with what paint gives for its pixels. The distance tells how many
-// pixels there is nothing to paint; a third of it, as stretched shapes overstate it.
+// fill fills a shape with the result of paint for each pixel. It uses the distance to skip empty pixels; only a third
+// of it, because it is too large for stretched shapes.
 func (c *canvas) fill(s shape, paint func(x, y int) Colour) {
 	for y := range c.h {
 		for x := 0; x < c.w; {
@@ -121,19 +120,18 @@ func (c *canvas) flat(s shape, v Colour) {
 // The light of all pictures comes from the upper left, a little from the front.
 const lightX, lightY, lightZ = -0.50, -0.66, 0.56
 
-// material is how a shape takes light.
+// material is the reaction of a shape to light.
 type material struct {
 	ramp   ramp
-	base   float64 // tone when half lit
-	gain   float64 // tones between fully lit and half lit
+	base   float64 // tone at half light
+	gain   float64 // tones between full and half light
 	shine  float64 // tones added by the highlight
 	bevel  float64 // pixels from the edge to the flat top
 	dither float64
-	edge   bool // a dark line around it
+	edge   bool // draws a dark line around it
 }
 
-// solid lights a shape as if it were puffed up: round near the edge, flat where it is
-// deeper than the bevel.
+// solid shades a shape as if it were inflated: round near the edge, flat where it is deeper than the bevel.
 func (c *canvas) solid(s shape, m material) {
 	if m.edge {
 		c.flat(s.grow(1), m.ramp.at(0))
@@ -149,7 +147,7 @@ func (c *canvas) solid(s shape, m material) {
 	})
 }
 
-// puff is the normal of a puffed-up shape at a point inside it.
+// puff returns the normal of an inflated shape at a point inside it.
 func puff(s shape, x, y, bevel float64) (nx, ny, nz float64) {
 	const e = 0.5
 	gx, gy := s(x+e, y)-s(x-e, y), s(x, y+e)-s(x, y-e)
@@ -160,7 +158,7 @@ func puff(s shape, x, y, bevel float64) (nx, ny, nz float64) {
 	return gx * out, gy * out, math.Sqrt(1 - out*out)
 }
 
-// hash01 is a fixed random number from 0 to 1 for a grid point.
+// hash01 returns a fixed pseudo-random number from 0 to 1 for a grid point.
 func hash01(x, y, seed int) float64 {
 	h := uint32(x)*0x9E3779B1 ^ uint32(y)*0x85EBCA77 ^ uint32(seed)*0xC2B2AE3D
 	h ^= h >> 15

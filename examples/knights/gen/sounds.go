@@ -5,10 +5,11 @@ import (
 	"math"
 )
 
-// Sounds are 16 bits, one channel, 22,050 frames a second.
+// Sounds have 16 bits, one channel, 22,050 frames per second.
 const soundRate int = 22050
 
-// sounds gives the sounds by their paths in the example: four steps, a horn, and a theme whose loop is written into the file.
+// sounds returns the sounds by their paths in the example: four steps, a horn, and a theme whose loop is stored in the
+// file.
 func sounds() map[string][]byte {
 	files := map[string][]byte{}
 	for i, name := range []string{"1", "2", "3", "4"} {
@@ -20,7 +21,7 @@ func sounds() map[string][]byte {
 	return files
 }
 
-// grain is noise from -1 to 1, the same each time (a linear congruence of Numerical Recipes).
+// grain is noise from -1 to 1, always the same (a linear congruential generator of Numerical Recipes).
 type grain uint32
 
 func (g *grain) next() float64 {
@@ -66,8 +67,8 @@ func horn() []float64 {
 	return out
 }
 
-// theme is a bar that leads in, and four that repeat. Each note ends before its loop does, and the echo goes
-// round: what sounds at the end of the loop is there at its begin.
+// theme is one bar of introduction, and four that repeat. Each note ends before its loop does. The echo wraps around:
+// what sounds at the end of the loop also sounds at its begin.
 func theme() (loop int, out []float64) {
 	beat := soundRate / 2
 	bars := [][4]float64{{146.83, 220, 261.63, 293.66}, {130.81, 196, 261.63, 329.63}, {116.54, 174.61, 233.08, 293.66}, {110, 164.81, 220, 277.18}}
@@ -97,7 +98,8 @@ func theme() (loop int, out []float64) {
 	return len(intro), append(intro, render(bars, true)...)
 }
 
-// waveFile is RIFF WAVE; of a loop from frame begin to before frame end there is a chunk smpl, in which the last frame counts in.
+// waveFile returns a RIFF WAVE file. A loop from frame begin to before frame end is stored in a chunk smpl, where the
+// end is the last frame of the loop.
 func waveFile(samples []float64, begin, end int) []byte {
 	le := binary.LittleEndian
 	u32 := func(b []byte, all ...uint32) []byte {

@@ -34,7 +34,7 @@ func around(x, y, z float64) quat {
 	return one(vec{z: 1}, z).mul(one(vec{y: 1}, y)).mul(one(vec{x: 1}, x))
 }
 
-// mul turns by b, then by a.
+// mul rotates by b, then by a.
 func (a quat) mul(b quat) quat {
 	return quat{
 		a.w*b.x + a.x*b.w + a.y*b.z - a.z*b.y,
@@ -50,7 +50,7 @@ func (a quat) rotate(v vec) vec {
 	return v.add(t.scale(a.w)).add(u.cross(t))
 }
 
-// place is where a thing stands and how it is turned.
+// place is the position and rotation of a thing.
 type place struct {
 	at   vec
 	turn quat
@@ -65,5 +65,5 @@ func (p place) turned(x, y, z float64) place {
 
 func (p place) point(v vec) vec { return p.turn.rotate(v).add(p.at) }
 
-// then is p within q: first p, then q.
+// then returns p within q: first p, then q.
 func (p place) then(q place) place { return place{q.point(p.at), q.turn.mul(p.turn)} }

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// All tiles repeat in both directions, except that grass has a top.
+// All tiles repeat in both directions, except grass, which has a top.
 const tileSize = 64
 
-// flagstones is the height of the stone tile at a point: 0 in the joints, up to 1.
+// flagstones returns the height of the stone tile at a point: 0 in the joints, up to 1.
 func flagstones(x, y float64) float64 {
 	wrap := func(v float64) float64 { return math.Mod(v+2*tileSize, tileSize) }
 	x, y = wrap(x), wrap(y)
@@ -28,7 +28,7 @@ func flagstones(x, y float64) float64 {
 	return slab * (0.78 + high + worn)
 }
 
-// slope is the normal of the flagstones.
+// slope returns the normal of the flagstones.
 func slope(x, y int) (nx, ny, nz float64) {
 	fx, fy := float64(x)+0.5, float64(y)+0.5
 	dx := flagstones(fx+0.5, fy) - flagstones(fx-0.5, fy)
@@ -52,7 +52,7 @@ func stoneTile() *canvas {
 	return c
 }
 
-// stoneNormals is the stone tile as a normal map: X right, Y up as OpenGL and glTF have it.
+// stoneNormals is the stone tile as a normal map: X right, Y up as in OpenGL and glTF.
 func stoneNormals() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, tileSize, tileSize))
 	pack := func(v float64) uint8 { return uint8(math.Round((v*0.5 + 0.5) * 255)) }

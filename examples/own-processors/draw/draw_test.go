@@ -30,7 +30,8 @@ func readPNG(t *testing.T, file string) *image.NRGBA {
 
 func same(a, b *image.NRGBA) bool { return a.Rect == b.Rect && string(a.Pix) == string(b.Pix) }
 
-// TestPictures: the sheet and the picture in the README are what this program draws of what Kiln builds.
+// TestPictures checks that the sheet and the picture in the README are those that this program draws from Kiln's
+// output.
 func TestPictures(t *testing.T) {
 	if !same(readPNG(t, filepath.Join("..", sheetFile)), sheet()) {
 		t.Errorf("%s is another sheet: draw it again", sheetFile)

@@ -17,10 +17,10 @@ import (
 	"path/filepath"
 )
 
-// dir is where the example lies, from the repository.
+// dir is the folder of the example, relative to the repository.
 const dir = "examples/own-processors"
 
-// sheetFile has the tiles, four in a row.
+// sheetFile is the picture of the tiles, four in a row.
 const sheetFile = "assets/tiles/forest.png"
 
 func main() {
@@ -56,7 +56,8 @@ func save(file string, m image.Image) error {
 	return errors.Join(png.Encode(f, m), f.Close())
 }
 
-// layOut draws a built map: width, height, size of a tile and tiles in a row of the sheet, then each tile, all in 16 bits.
+// layOut draws a built map: width, height, size of a tile and tiles in a row of the sheet, then each tile, all in 16
+// bits.
 func layOut(data []byte, sheet image.Image, scale int) (*image.NRGBA, error) {
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(data[2*i:])) }
 	if len(data) < 8 || len(data) != 8+2*at(0)*at(1) {
@@ -74,9 +75,9 @@ func layOut(data []byte, sheet image.Image, scale int) (*image.NRGBA, error) {
 	return m, nil
 }
 
-const size = 16 // of a tile
+const size = 16 // side of a tile
 
-// shade is the colour of a tile's pixel.
+// shade returns the colour of a tile's pixel.
 type shade func(x, y int) color.NRGBA
 
 // sheet draws the tiles in the order of their numbers.
@@ -94,7 +95,7 @@ func sheet() *image.NRGBA {
 	return m
 }
 
-// noise is a number from 0 to n-1 that looks like chance.
+// noise returns a pseudo-random number from 0 to n-1.
 func noise(x, y, seed, n int) int {
 	h := uint32(x*374761393 + y*668265263 + seed*1442695041)
 	h = (h ^ h>>13) * 1274126177
@@ -127,7 +128,7 @@ func tree(x, y int) color.NRGBA {
 	dx, dy := float64(x)-7.5, float64(y)-6.5
 	switch d := math.Hypot(dx, dy) + float64(noise(x, y, 2, 10))/10; {
 	case d < 6.8:
-		light := d + dx*0.35 + dy*0.45 // from the upper left
+		light := d + dx*0.35 + dy*0.45 // light from the upper left
 		return rgb([]uint32{0x4f9a46, 0x3f8a3d, 0x2f7434, 0x255f2d, 0x1d4d26}[min(4, max(0, int(light/2)))])
 	case x >= 6 && x <= 9 && y >= 12:
 		return rgb([]uint32{0x7a5230, 0x654225}[x/8])

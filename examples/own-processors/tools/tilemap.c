@@ -15,7 +15,7 @@ KILN_EXPORT("kiln_info") void kiln_info(void) {
 	kiln_describe(KILN_TEXT(about));
 }
 
-/* A message is put together of texts and numbers. */
+/* Messages are built from texts and numbers. */
 static char message[200];
 static kiln_size used;
 
@@ -34,7 +34,7 @@ static int wrong(int line, int column) {
 	return 1;
 }
 
-/* What stands behind "key": in JSON that has the key once. */
+/* The text after "key": in JSON that contains the key once. */
 static const char *value(const char *json, const char *key) {
 	for (; *json; json++) {
 		if (*json != '"') continue;
@@ -55,7 +55,7 @@ static kiln_byte *put(kiln_byte *to, unsigned n) {
 	return to;
 }
 
-/* Files are read whole; n is how many bytes they have. 0 if there is none: Kiln knows why. */
+/* Reads a whole file; n is its size. Returns 0 on failure, which Kiln reports. */
 static char *read_file(const char *path, kiln_size length, kiln_size *n) {
 	kiln_handle h = kiln_open(path, length);
 	return h < 0 ? 0 : kiln_all(h, n);
@@ -81,7 +81,7 @@ KILN_EXPORT("kiln_process") int kiln_process(void) {
 	const char *rows = text + n + 1 < end ? text + n + 1 : end;
 	const char *image = value(json, "image");
 	unsigned tile = (unsigned)kiln_number(value(json, "tile"));
-	if (*image) image++; /* the quotation mark */
+	if (*image) image++; /* skip the quotation mark */
 	for (n = 0; image[n] && image[n] != '"'; n++) {
 	}
 	kiln_byte *png = (kiln_byte *)read_file(image, n, &length);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tile map as a program: IN OUT DEPFILE BORDER. It runs where the source roots begin."""
+"""The tile map as a program: IN OUT DEPFILE BORDER. Its working folder is where the source roots begin."""
 import json
 import struct
 import sys

@@ -1,5 +1,5 @@
-// Package codes explains the codes of messages. It reads docs/messages.md, which is part of the program: a row of a table there is the page
-// of a code.
+// Package codes explains the codes of messages. It reads docs/messages.md, which is embedded in the program: each row
+// of a table there is the page of a code.
 package codes
 
 import (
@@ -9,12 +9,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Page is what there is to say about a code, without markup.
+// Page is the text about a code, without markup.
 type Page struct {
 	Code     diag.Code     `json:"code"`
 	Name     string        `json:"name"`
 	Section  string        `json:"section"`
-	Severity diag.Severity `json:"severity"` // the gravest that it mostly has
+	Severity diag.Severity `json:"severity"` // the highest that it usually has
 	Example  string        `json:"example,omitempty"`
 	Means    string        `json:"means"`
 	Do       string        `json:"do"`
@@ -24,14 +24,15 @@ var (
 	row  = regexp.MustCompile(`^\| (K\d{4}) (?:\* )?\| (.+) \|$`)
 	bar  = regexp.MustCompile(` *\| *`)
 	link = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^)]*\)`)
-	// severities are those of a code that is no error, and what prints it: *note* or *warning* of `kiln doctor`: ...
+	// severities matches the severity of a code that is not an error, and the command that prints it: *note* or
+	// *warning* of `kiln doctor`: ...
 	severities = regexp.MustCompile("^(\\*(?:note|warning)\\*(?: or \\*(?:note|warning)\\*)?)(?: of ((?:`[^`]+`(?:, | and )?)+))?: ")
 	emphasis   = regexp.MustCompile(`\*(\w+)\*`)
-	// elsewhere is a page of the documentation that a cell points to: users of the command line may not have it.
+	// elsewhere matches a reference to another page. Users of the command line may not have that page.
 	elsewhere = regexp.MustCompile(` ?\(\[[^\]]*\.md\]\([^)]*\)\)`)
 )
 
-// Parse reads the pages of all codes from the text of docs/messages.md, in its order.
+// Parse returns the pages of all codes in the text of docs/messages.md, in its order.
 func Parse(text string) (all []Page) {
 	section := ""
 	for line := range strings.Lines(text) {
@@ -48,7 +49,7 @@ func Parse(text string) (all []Page) {
 			cells[i] = plain(cells[i])
 		}
 		if len(cells) < 4 {
-			continue // a test of the page finds it
+			continue // a test of the page reports this
 		}
 		p := Page{diag.Code(m[1]), cells[0], section, diag.Error, strings.Trim(cells[1], "`"), cells[2], cells[3]}
 		if m := severities.FindStringSubmatch(p.Means); m != nil {
@@ -67,14 +68,14 @@ func Parse(text string) (all []Page) {
 	return all
 }
 
-// plain is the text of a cell, without links.
+// plain returns the text of a cell without links.
 func plain(cell string) string {
 	cell = link.ReplaceAllString(elsewhere.ReplaceAllString(cell, ""), "$1")
 	return strings.TrimSpace(strings.ReplaceAll(cell, "\x00", "|"))
 }
 
-// Find finds the page of a code, which may lack its K or be in lower case. If there is none, it returns the code that was probably meant,
-// or "".
+// Find returns the page of a code. The code may be without its K, or in lower case. If there is none, it returns a
+// similar code as a suggestion, or "".
 func Find(pages []Page, code string) (page *Page, near string) {
 	name := strings.ToUpper(code)
 	if name != "" && name[0] >= '0' && name[0] <= '9' {

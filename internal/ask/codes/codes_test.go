@@ -8,7 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// TestPages: each row of docs/messages.md is a page with all its parts, and without markup. That each code has one row is tested in diag.
+// TestPages checks that each row of docs/messages.md becomes a page with all its parts and without markup. A test in
+// diag checks that each code has one row.
 func TestPages(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/messages.md")
 	if err != nil {
@@ -34,7 +35,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSeverities: a code that is no error is not listed as one.
+// TestSeverities checks that a code that is not an error has another severity.
 func TestSeverities(t *testing.T) {
 	for means, want := range map[string]Page{
 		"*warning*: a":                                {Severity: diag.Warning, Means: "a"},

@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// unfinished are names that programs give to files they have not finished, or have open.
+// unfinished are names that programs give to files that are incomplete or open.
 var unfinished = []struct {
 	name *regexp.Regexp
 	what string
@@ -23,7 +23,7 @@ var unfinished = []struct {
 	{regexp.MustCompile(`(?i)\.(autosave|kra-autosave\.kra|rej|orig)$`), "left by a program or a merge"},
 }
 
-// content looks at what a file holds.
+// content checks the content of a file.
 func (r *Report) content(f *sourceFile) {
 	name := path.Base(f.path)
 	at := diag.Pos{File: f.shown}
@@ -34,7 +34,7 @@ func (r *Report) content(f *sourceFile) {
 		}
 	}
 	if f.size == 0 {
-		return // the scan tells of those
+		return // the scan reports those
 	}
 	file, err := os.Open(f.abs)
 	if err != nil {

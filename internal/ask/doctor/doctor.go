@@ -1,8 +1,8 @@
-// Package doctor looks for what stops a build, or will on another machine: tools that are not there, limits of the
-// system, folders that cannot be written to, names that Windows cannot have, files that are not what they should be.
+// Package doctor finds problems that stop a build here or on another machine: missing tools, limits of the system,
+// folders that cannot be written, names that Windows does not allow, files with the wrong content.
 //
-// It changes nothing that lasts: to find out what a folder can do, it makes a file in it and removes it. It
-// runs only tools that Kiln itself knows, and only to ask their version.
+// It makes no lasting change: to test a folder, it makes a file in it and removes the file. It runs only tools that
+// Kiln knows, and only to ask their version.
 package doctor
 
 import (
@@ -16,9 +16,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Report is all that was found. What is wrong is a message; those of severity error stop a build, or an asset of it.
+// Report is the result of an examination. Problems are messages; those of severity error stop a build, or an asset of
+// it.
 type Report struct {
-	Files, Folders, Assets int // looked at
+	Files, Folders, Assets int // number of those checked
 
 	Tools    []Tool
 	Limits   []Limit
@@ -27,8 +28,7 @@ type Report struct {
 	Messages diag.List
 }
 
-// Examine examines a project. The error is for what cannot go on at all; a project whose rules are wrong is told
-// of in the report.
+// Examine examines a project. It returns an error if it cannot continue. Errors in rules are in the report.
 func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	r := &Report{}
 	v, err := p.Look(ctx, nil, nil)
@@ -58,12 +58,12 @@ func rank(m *diag.Message) int {
 	return slices.Index([]diag.Severity{diag.Error, diag.Warning, diag.Note}, m.Severity)
 }
 
-// Stops tells whether something was found that stops a build or an asset of it.
+// Stops reports whether a problem stops a build or an asset of it.
 func (r *Report) Stops() bool { return r.Messages.Err() != nil }
 
 func (r *Report) add(m *diag.Message) { r.Messages = append(r.Messages, m) }
 
-// files looks at each source file: its name, its size, its end.
+// files checks each source file: its name, its size, its end.
 func (r *Report) files(ctx context.Context, p *build.Project, v *view.View) {
 	t := v.Sources()
 	r.Folders = len(t.Folders)
@@ -87,12 +87,12 @@ func (r *Report) files(ctx context.Context, p *build.Project, v *view.View) {
 	r.outputs(p, v)
 }
 
-// sourceFile is a source file under examination.
+// sourceFile is a source file to check.
 type sourceFile struct {
 	path, shown, abs string
 	size             int64
-	asset, processor string // that it belongs to; empty if to none
+	asset, processor string // that it belongs to; empty for none
 }
 
-// reads tells whether something looks into the file, so that it has to be whole.
+// reads reports whether a processor reads the content of the file, which must then be complete.
 func (f *sourceFile) reads() bool { return f.processor != "" && f.processor != "copy" }

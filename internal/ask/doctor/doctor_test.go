@@ -63,7 +63,7 @@ func open(t *testing.T, files map[string]string) *build.Project {
 
 const plainProject = "[project]\nname = \"a\"\n"
 
-// TestMessages provokes each message.
+// TestMessages causes each message.
 func TestMessages(t *testing.T) {
 	whole := picture(t)
 	half := whole[:len(whole)/2]
@@ -115,7 +115,7 @@ func TestTools(t *testing.T) {
 	if first.Name != "no-such-tool" || first.Path != "" || !slices.Equal(first.Assets, []string{"a.map", "b.map"}) {
 		t.Errorf("got %+v", first)
 	}
-	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.LimitLow || m.Code == diag.DiskLow }) // of this machine
+	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.LimitLow || m.Code == diag.DiskLow }) // messages about this machine
 	i := slices.IndexFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.ToolMissing })
 	if len(r.Messages) != 1 || i < 0 || r.Messages[i].Text != "no-such-tool is not there, and a.map and b.map need it" || !r.Stops() {
 		t.Errorf("got %v", r.Messages)
@@ -133,7 +133,7 @@ func TestVersion(t *testing.T) {
 	}
 	t.Setenv("PATH", bin)
 	tool := Tool{Name: "glslc"}
-	for try := 0; tool.Version == "" && try < 20; try++ { // on a busy machine a shell may take longer than a tool has
+	for try := 0; tool.Version == "" && try < 20; try++ { // on a busy machine a shell may take longer than the time limit of a tool
 		(&Report{}).tool(context.Background(), bin, &tool, nil)
 	}
 	if tool.Version != "v2023.2" || tool.Path == "" {
@@ -173,7 +173,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestRoomIsNotCounted: a file system that counts no blocks is not one without room.
+// TestRoomIsNotCounted checks that a file system that counts no blocks is not reported as full.
 func TestRoomIsNotCounted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a file system that counts no blocks")

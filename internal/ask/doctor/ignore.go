@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// idleIgnore finds patterns under ignore that name nothing which a job found when it ran last.
+// idleIgnore reports patterns under ignore that match nothing that a job found in its last run.
 func (r *Report) idleIgnore(v *view.View) {
 	var idle []project.Pattern
 	used := map[settings.Span]bool{}
@@ -30,7 +30,7 @@ func (r *Report) idleIgnore(v *view.View) {
 	}
 	for _, p := range idle {
 		if !used[p.Span] {
-			used[p.Span] = true // that is enough
+			used[p.Span] = true // the pattern is in use
 			m := p.Span.Warningf(diag.SettingIdle, "no job found what %q names", project.ShowPattern(p.Text))
 			m.Severity = diag.Note
 			r.add(m.WithHint("correct it, or remove it; `kiln inspect ASSET` lists what a job found"))

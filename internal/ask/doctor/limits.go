@@ -2,18 +2,18 @@ package doctor
 
 import "github.com/kiln-pipeline/kiln/internal/base/diag"
 
-// Limit is what the system allows of something.
+// Limit is a limit of the system.
 type Limit struct {
 	Name  string `json:"name"`
-	Value int64  `json:"value"` // -1: no limit
-	Need  int64  `json:"need"`  // what this project wants
+	Value int64  `json:"value"` // -1 for no limit
+	Need  int64  `json:"need"`  // what this project needs
 	Hint  string `json:"-"`
 }
 
 // openFilesWanted is enough for some hundred jobs at once with a few files each.
 const openFilesWanted = 1024
 
-// limits asks the system, and tells of limits that this project may meet.
+// limits reads the limits of the system, and reports those that this project may reach.
 func (r *Report) limits() {
 	r.Limits = systemLimits(int64(r.Folders))
 	r.judge()

@@ -11,17 +11,17 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Limits of names. Windows takes paths of 259 UTF-16 units unless a program asks otherwise, and other tools of a game
-// project do not: what is left of that after 80 for the folder that the project lies in is what a path in it may have.
+// Limits of names. Windows allows paths of 259 UTF-16 units unless a program asks for more, which other tools of a game
+// project do not. 80 are reserved for the project's folder; the rest is the limit for a path in the project.
 const (
 	maxPath = 259 - 80 // UTF-16 units, from the project folder
-	maxName = 255      // bytes, of nearly all file systems
+	maxName = 255      // bytes; the limit of nearly all file systems
 )
 
-// devices are names that Windows gives to devices, with any extension.
+// devices are names that Windows reserves for devices, with any extension.
 var devices = strings.Fields("con prn aux nul conin$ conout$ com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
-// unportable says why Windows cannot have a name; "" if it can.
+// unportable returns why Windows does not allow a name, or "".
 func unportable(name string) string {
 	if i := strings.IndexAny(name, `<>:"|?*\`); i >= 0 {
 		return fmt.Sprintf("has %q in it", name[i:i+1])
@@ -43,7 +43,8 @@ func unportable(name string) string {
 	return ""
 }
 
-// name looks at the parts of a path. A folder is told of with each file in it: the list stays as long as the work is.
+// name checks the parts of a path. A folder is reported with each file in it, so that the list shows how many files are
+// affected.
 func (r *Report) name(f *sourceFile) {
 	for part := range strings.SplitSeq(f.path, "/") {
 		if why := unportable(part); why != "" {
@@ -65,7 +66,7 @@ func (r *Report) length(file, shown string) {
 	}
 }
 
-// outputs looks at the names of what was built.
+// outputs checks the names of built files.
 func (r *Report) outputs(p *build.Project, v *view.View) {
 	for i := range v.Assets {
 		for _, j := range v.Assets[i].Jobs {

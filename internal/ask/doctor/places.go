@@ -18,25 +18,25 @@ import (
 type Place struct {
 	Folder   string `json:"folder"` // relative to the project
 	Writable bool   `json:"writable"`
-	Free     int64  `json:"free"`            // bytes; -1 if not known
-	Links    string `json:"links,omitempty"` // of the output: how products get there
+	Free     int64  `json:"free"`            // in bytes; -1 if unknown
+	Links    string `json:"links,omitempty"` // only for the output folder: how products get there
 }
 
-// Helper is what a project shares its results in, or has jobs run by.
+// Helper is a cache for the project's results, or a farm that runs its jobs.
 type Helper struct {
 	Type string   `json:"type"` // cache or farm
 	Name string   `json:"name"`
 	OK   bool     `json:"ok"`
-	Says []string `json:"says"` // what it is like
+	Says []string `json:"says"` // its properties
 }
 
-// Below these amounts of free disk space, in bytes, people are told.
+// Below these amounts of free disk space, in bytes, a message is shown.
 const (
 	scarce = 1 << 30
 	none   = 64 << 20
 )
 
-// places looks at the output folder and at Kiln's own.
+// places checks the output folder and Kiln's own folder.
 func (r *Report) places(p *build.Project) {
 	state := filepath.Join(p.Dir, project.StateFolder)
 	for _, pl := range []struct{ shown, dir string }{{project.StateFolder, state}, {p.Output, p.OutputDir()}} {
@@ -78,7 +78,7 @@ func (r *Report) space(place *Place) {
 	}
 }
 
-// existing is the nearest folder, dir itself or above it, that is there.
+// existing returns dir, or the nearest folder above it that exists.
 func existing(dir string) string {
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() || filepath.Dir(dir) == dir {
@@ -88,7 +88,7 @@ func existing(dir string) string {
 	}
 }
 
-// probe makes a small file; the caller removes it.
+// probe makes a small file. The caller removes it.
 func probe(dir string) (string, error) {
 	f, err := os.CreateTemp(dir, ".kiln-doctor-*")
 	if err != nil {
@@ -98,7 +98,7 @@ func probe(dir string) (string, error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// links finds out how a blob of the state folder becomes an output: "reflink", "hard link" or "copy".
+// links returns how a blob of the state folder becomes an output: "reflink", "hard link" or "copy".
 func links(state, output string) string {
 	src, err := probe(state)
 	if err != nil {
@@ -125,7 +125,7 @@ func cause(err error) error {
 	return err
 }
 
-// caches tries the caches that the project shares its results in.
+// caches checks the caches of the project.
 func (r *Report) caches(ctx context.Context, p *build.Project) {
 	place := p.CachePlace()
 	if place == nil {
@@ -140,7 +140,7 @@ func (r *Report) caches(ctx context.Context, p *build.Project) {
 	}
 }
 
-// farm tries the server whose workers run jobs.
+// farm checks the server whose workers run jobs.
 func (r *Report) farm(ctx context.Context, p *build.Project) {
 	f := p.Farm()
 	if f == nil {

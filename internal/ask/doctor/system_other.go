@@ -4,5 +4,5 @@ package doctor
 
 import "errors"
 
-// cloneFile is what Kiln does on Linux only.
+// cloneFile is supported only on Linux.
 func cloneFile(string, string) error { return errors.ErrUnsupported }

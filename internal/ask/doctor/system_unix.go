@@ -23,7 +23,7 @@ func freeSpace(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	if st.Blocks == 0 { // a file system in memory, or of another machine, that does not count them
+	if st.Blocks == 0 { // a file system in memory or on another machine that does not count blocks
 		return 0, errors.ErrUnsupported
 	}
 	return int64(min(uint64(st.Bavail), math.MaxInt64/uint64(st.Bsize)) * uint64(st.Bsize)), nil

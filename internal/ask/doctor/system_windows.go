@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// systemLimits is empty: Windows has none that a build meets.
+// systemLimits returns nothing: Windows has no limits that matter for a build.
 func systemLimits(int64) []Limit { return nil }
 
 func freeSpace(dir string) (int64, error) {

@@ -30,15 +30,16 @@ import (
 type Tool struct {
 	Name    string   `json:"name"`
 	For     string   `json:"for,omitempty"`     // what it does
-	Path    string   `json:"path,omitempty"`    // none: it is not there, or may not be executed
-	Refused bool     `json:"refused,omitempty"` // it is there, and may not be executed
-	Version string   `json:"version,omitempty"` // asked only of tools that Kiln knows
-	Assets  []string `json:"assets"`            // ids of those that need it
-	Install []string `json:"install,omitempty"` // commands, that for this system first
+	Path    string   `json:"path,omitempty"`    // empty if it does not exist or is not executable
+	Refused bool     `json:"refused,omitempty"` // it exists, but is not executable
+	Version string   `json:"version,omitempty"` // only for tools that Kiln knows
+	Assets  []string `json:"assets"`            // ids of the assets that need it
+	Install []string `json:"install,omitempty"` // commands; the one for this system is first
 }
 
-// known are tools that processors of games often use. The argument makes each print its version. Names of packages: Debian, Homebrew,
-// winget; "" if there is none. The processor runs the tool named by instead where this one is not installed.
+// known are tools that processors of games often use. The argument version makes a tool print its version. Package
+// names are for Debian, Homebrew and winget; "" if there is none. If the tool is not installed, the processor runs the
+// tool named by instead.
 var known = []struct{ name, does, version, apt, brew, winget, instead string }{
 	{"glslc", "GLSL and HLSL to SPIR-V", "--version", "glslc", "shaderc", "KhronosGroup.VulkanSDK", ""},
 	{"spirv-cross", "SPIR-V to other shader languages", "--revision", "spirv-cross", "spirv-cross", "KhronosGroup.VulkanSDK", ""},
@@ -49,7 +50,7 @@ var known = []struct{ name, does, version, apt, brew, winget, instead string }{
 	{"ffmpeg", "video and sound", "-version", "ffmpeg", "ffmpeg", "Gyan.FFmpeg", ""},
 }
 
-// insteadOf is the tool that is run in place of another one; "" if there is none.
+// insteadOf returns the tool that replaces another one, or "".
 func insteadOf(tool string) string {
 	for _, k := range known {
 		if k.name == tool {
@@ -59,8 +60,8 @@ func insteadOf(tool string) string {
 	return ""
 }
 
-// tools finds out which tools there are, and which assets need them: those whose processor runs them, and those whose job looked
-// for them. v may be nil.
+// tools finds the installed tools, and the assets that need them: those whose processor runs a tool, and those whose
+// job searched one. v may be nil.
 func (r *Report) tools(ctx context.Context, p *build.Project, v *view.View) {
 	needs := map[string]map[string]bool{}
 	need := func(tool, asset string) {
@@ -86,10 +87,10 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *view.View) {
 		v.Traces(func(a *asset.Asset, _, _, _ string, t *engine.Trace) {
 			for _, o := range t.Observations {
 				if t.Outcome == engine.Succeeded && o.Value == (digest.Hash{}) {
-					continue // it was not there, and another one did the work
+					continue // it was missing, and the job used another one
 				}
 				name := explain.Subject(o)
-				if explain.Kind(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // else a traced program read it
+				if explain.Kind(o) == "tool" && !filepath.IsAbs(name) && !strings.HasPrefix(name, job.InProject) { // skips paths of traced programs
 					need(name, a.ID)
 				}
 			}
@@ -112,9 +113,9 @@ func (r *Report) tools(ctx context.Context, p *build.Project, v *view.View) {
 	r.lacking()
 }
 
-// lacking reports tools that are not there and needed.
+// lacking reports tools that are needed and missing.
 func (r *Report) lacking() {
-	have := map[string]bool{}     // installed
+	have := map[string]bool{}     // installed tools
 	reported := map[string]bool{} // tool and asset
 	for _, t := range r.Tools {
 		have[t.Name] = t.Path != ""
@@ -153,7 +154,7 @@ func (t *Tool) missing(assets []string, instead string) *diag.Message {
 	return m
 }
 
-// boxes tells what this system cannot do of what command processors are promised.
+// boxes reports guarantees for command processors that this system cannot give.
 func (r *Report) boxes(commands []project.CustomProcessor) {
 	commands = slices.DeleteFunc(slices.Clone(commands), func(c project.CustomProcessor) bool { return len(c.Command) == 0 })
 	if len(commands) == 0 {
@@ -216,12 +217,12 @@ func needText(assets []string) string {
 	return assets[0] + ", " + assets[1] + " and others need it"
 }
 
-// versionTime is how long a tool may take to tell its version.
+// versionTime is the time limit for a tool to print its version.
 const versionTime = 3 * time.Second
 
 var versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[nv]?\d+(\.\d+)+[\w.+~-]*`) })
 
-// version asks a tool that is known for its version.
+// version runs a known tool to get its version.
 func version(ctx context.Context, t *Tool) string {
 	for _, k := range known {
 		if k.name != t.Name {
@@ -244,7 +245,7 @@ func version(ctx context.Context, t *Tool) string {
 	return ""
 }
 
-// install are the commands that install a package, that for this system first.
+// install returns the commands that install a package. The one for this system is first.
 func install(apt, brew, winget string) []string {
 	var list []string
 	add := func(system, command, name string) {

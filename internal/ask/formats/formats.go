@@ -1,5 +1,5 @@
-// Package formats writes messages in the formats that CI systems and editors read: annotations of GitHub, Code Quality of GitLab, SARIF and
-// JUnit. Each format is one function from a Run to bytes; the same Run gives the same bytes.
+// Package formats writes messages in the formats that CI systems and editors read: annotations of GitHub, Code Quality
+// of GitLab, SARIF and JUnit. Each format is a function from a Run to bytes. The same Run gives the same bytes.
 package formats
 
 import (
@@ -18,30 +18,30 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
-// Run is what a command had to say.
+// Run is the result of a command.
 type Run struct {
-	Version  string       // of Kiln
-	Folder   string       // of the project, below the root of its repository, with slashes; "" if it is the root
-	File     string       // stands for the place of a message that has none, relative to the project folder
+	Version  string       // version of Kiln
+	Folder   string       // project folder relative to the root of its repository, with slashes; "" if it is the root
+	File     string       // used as the place of messages without one; relative to the project folder
 	Messages diag.List    // in order
-	Passed   []Case       // what went well
-	Pages    []codes.Page // of codes
+	Passed   []Case       // jobs that succeeded
+	Pages    []codes.Page // pages of the codes
 	Seconds  float64
 }
 
-// Case is something that went well: a job that ran.
+// Case is a job that succeeded.
 type Case struct {
 	Class, Name string
 	Seconds     float64
 }
 
-// writers are all there are.
+// writers are the formats by name.
 var writers = map[string]func(io.Writer, *Run) error{"github": github, "gitlab": gitlab, "sarif": sarif, "junit": junit}
 
-// Names lists the formats.
+// Names returns the names of the formats.
 func Names() []string { return []string{"github", "gitlab", "sarif", "junit"} }
 
-// Write writes a run in a format, which is one of Names.
+// Write writes a run in a format. format is one of Names.
 func Write(w io.Writer, format string, r *Run) error {
 	write, ok := writers[format]
 	if !ok {
@@ -50,7 +50,7 @@ func Write(w io.Writer, format string, r *Run) error {
 	return write(w, r)
 }
 
-// place is the file of a message, relative to the root of the repository.
+// place returns the file of a message, relative to the root of the repository.
 func (r *Run) place(m *diag.Message) string {
 	file := m.File
 	if file == "" {
@@ -59,7 +59,7 @@ func (r *Run) place(m *diag.Message) string {
 	return path.Join(r.Folder, file)
 }
 
-// body is the text of a message with what follows it.
+// body returns the text of a message with its details.
 func body(m *diag.Message) string {
 	parts := []string{m.Text}
 	if m.Hint != "" {
@@ -68,7 +68,7 @@ func body(m *diag.Message) string {
 	return strings.Join(append(parts, m.Notes...), "\n")
 }
 
-// fingerprints are the same for the same messages from run to run, also if lines are inserted before them.
+// fingerprints are the same for the same messages in later runs, even if lines were inserted before them.
 func (r *Run) fingerprints() []string {
 	seen := map[string]int{}
 	list := make([]string, len(r.Messages))
@@ -81,7 +81,7 @@ func (r *Run) fingerprints() []string {
 	return list
 }
 
-// github writes workflow commands: a line a message.
+// github writes workflow commands, one line for each message.
 func github(w io.Writer, r *Run) error {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -134,7 +134,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// What SARIF 2.1.0 has of it.
+// The part of SARIF 2.1.0 that is used.
 type (
 	sarifText struct {
 		Text string `json:"text"`
@@ -231,7 +231,7 @@ func (r *Run) sarifRule(m *diag.Message) sarifRule {
 	return rule
 }
 
-// What JUnit's XML has of it.
+// The part of JUnit's XML that is used.
 type (
 	junitText struct {
 		Message string `xml:"message,attr"`
@@ -266,8 +266,8 @@ type (
 	}
 )
 
-// junit writes a test suite: a test that passed for each job that ran, one that failed for each error; a warning is one that passed and
-// printed something.
+// junit writes a test suite: a passed test for each job that ran, a failed test for each error. A warning is a passed
+// test with output.
 func junit(w io.Writer, r *Run) error {
 	seconds := func(s float64) string { return fmt.Sprintf("%.3f", s) }
 	suite := junitSuite{Name: "kiln", Time: seconds(r.Seconds)}
@@ -286,7 +286,7 @@ func junit(w io.Writer, r *Run) error {
 		}
 		suite.Cases = append(suite.Cases, c)
 	}
-	if len(suite.Cases) == 0 { // readers take an empty suite for a mistake
+	if len(suite.Cases) == 0 { // readers treat an empty suite as an error
 		suite.Cases = []junitCase{{Class: "kiln", Name: "nothing to do", Time: seconds(0)}}
 	}
 	suite.Tests = len(suite.Cases)

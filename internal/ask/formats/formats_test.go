@@ -76,7 +76,7 @@ func TestGitLab(t *testing.T) {
 	}
 }
 
-// TestSARIF holds a log to what the schema of SARIF 2.1.0 requires, and to the types of what it has.
+// TestSARIF checks a log against the required fields of the schema of SARIF 2.1.0, and the types of its fields.
 func TestSARIF(t *testing.T) {
 	type message struct{ Text *string }
 	var log struct {
@@ -147,7 +147,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// decodeStrictly refuses fields that are not known.
+// decodeStrictly fails for unknown fields.
 func decodeStrictly(t *testing.T, text []byte, v any) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))

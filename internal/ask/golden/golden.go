@@ -1,8 +1,8 @@
-// Package golden runs the golden tests of a project's own processors: a folder testdata beside a processor's code, with source
-// files in `in` and the products that they should become in `want`.
+// Package golden runs the golden tests of a project's own processors. A test is a folder testdata beside the code of a
+// processor. It has source files in `in` and the expected products in `want`.
 //
-// A test is a build like any other, with `in` as the one source root, none of the project's rules, and state and output of its own in
-// a folder that is gone afterwards. It changes nothing but `want`, and that only when it is told to.
+// A test is a normal build with `in` as the only source root and none of the project's rules. Its state and output are
+// in a temporary folder. It changes only `want`, and only if an update was requested.
 package golden
 
 import (
@@ -29,11 +29,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Messages is the file in want that has what was said, if anything was.
+// Messages is the file in want with the expected messages, if there are any.
 const Messages = "messages.txt"
 
-// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted; and says of those in Go that are
-// compiled into this kiln and have none, why.
+// Find lists the folders testdata of a project's own processors, relative to the project folder, sorted. without has
+// the reason for each Go processor in this kiln that has none.
 func Find(p *build.Project) (dirs, without []string) {
 	found := map[string]bool{}
 	add := func(dir string) bool {
@@ -74,7 +74,7 @@ func Find(p *build.Project) (dirs, without []string) {
 
 var toolOf = regexp.MustCompile(`\{tool:([^{}]+)\}`)
 
-// ownFiles are the files of the project that a command runs: its program, and those that {tool:...} names.
+// ownFiles returns the files of the project that a command runs: its program, and those that {tool:...} names.
 func ownFiles(p *build.Project, command []string) (files []string) {
 	for i, arg := range command {
 		names := toolOf.FindAllStringSubmatch(arg, -1)
@@ -94,7 +94,7 @@ func ownFiles(p *build.Project, command []string) (files []string) {
 	return files
 }
 
-// packageOf is the import path of the package that a processor is written in.
+// packageOf returns the import path of a processor's package.
 func packageOf(pr processor.Processor) string {
 	t := reflect.TypeOf(pr)
 	for t.Kind() == reflect.Pointer {
@@ -106,8 +106,8 @@ func packageOf(pr processor.Processor) string {
 	return t.PkgPath()
 }
 
-// folderOf is where a package of the project's module is, relative to the project folder; "" if it is of another. The module is the own
-// kiln's, or the project folder's.
+// folderOf returns the folder of a package in the project's module, relative to the project folder, or "" if it is in
+// another module. The module is that of the project's own kiln, or that of the project folder.
 func folderOf(p *build.Project, pkg string) string {
 	for _, dir := range []string{filepath.Join(p.Dir, filepath.FromSlash(p.Kiln)), p.Dir} {
 		name, _, err := gocode.ImportPath(dir)
@@ -130,14 +130,14 @@ func folderOf(p *build.Project, pkg string) string {
 	return ""
 }
 
-// Result is what became of one test.
+// Result is the result of one test.
 type Result struct {
-	Dir       string   // testdata, relative to the project folder
-	Products  int      // that were made, what was said counted as one
-	Different []string // paths in want: products that differ, are missing, or are there and should not be
+	Dir       string   // the folder testdata, relative to the project folder
+	Products  int      // number of products, where the messages count as one
+	Different []string // paths in want: products that differ, are missing, or are unexpected
 }
 
-// Run builds what is in dir/in and compares it with dir/want, or writes that.
+// Run builds dir/in and compares the result with dir/want. With update it writes the result to dir/want.
 func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*Result, error) {
 	temp, err := os.MkdirTemp("", "kiln-test-")
 	if err != nil {
@@ -175,14 +175,15 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 	return r, err
 }
 
-// about leaves out warnings and notes that are not about what is in a folder, but about the project file, which is written for other files.
+// about removes warnings and notes that are not about files in a folder but about the project file, which was written
+// for other files.
 func about(l diag.List, folder string) diag.List {
 	return slices.DeleteFunc(slices.Clone(l), func(m *diag.Message) bool {
 		return m.Severity != diag.Error && !strings.HasPrefix(m.File, folder+"/")
 	})
 }
 
-// words are messages as people see them.
+// words formats messages as they are shown.
 func words(l diag.List) []byte {
 	var b bytes.Buffer
 	for _, m := range l {
@@ -191,7 +192,7 @@ func words(l diag.List) []byte {
 	return b.Bytes()
 }
 
-// read reads all files below a folder; none, if it is not there.
+// read reads all files in a folder. It returns none if the folder does not exist.
 func read(dir string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
@@ -228,7 +229,7 @@ func differ(want string, got map[string][]byte) ([]string, error) {
 	return slices.Sorted(maps.Keys(different)), nil
 }
 
-// rewrite writes what differs, and removes what should not be there.
+// rewrite writes the products that differ, and removes unexpected ones.
 func rewrite(want string, got map[string][]byte, different []string) error {
 	for _, name := range different {
 		file := filepath.Join(want, filepath.FromSlash(name))

@@ -18,21 +18,22 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Files finds the source files that a path means: one, all below a folder, or all that match a glob. The path is absolute, or relative to
-// the project folder or to a source root. One that is not there is a file that would be added; with removed, all are removed. rules says
-// that the path is a file of rules, of which nobody knows what it would change.
+// Files finds the source files for a path: a file, all files in a folder, or all that match a glob. The path is
+// absolute, or relative to the project folder or to a source root. If the file does not exist, it is one that would be
+// added; with removed set, all files found are to be removed. rules reports that the path is a file of rules, whose
+// effect cannot be predicted.
 func Files(p *build.Project, v *view.View, name string, removed bool) (files []File, rules bool, err error) {
 	files, rules, err = named(p, v, name, removed)
 	return linked(v.Sources(), files), rules, err
 }
 
-// linked adds the source files that are the same file on the disk, by symbolic links.
+// linked adds the source files that are the same file on disk through symbolic links.
 func linked(t *source.Table, files []File) []File {
 	links := t.Links()
 	if len(links) == 0 {
 		return files
 	}
-	leads := map[string]string{} // by the path of a root or a link, relative to its root with a slash before
+	leads := map[string]string{} // targets by the path of a root or a link
 	for _, root := range t.Roots {
 		leads[root] = root
 	}
@@ -61,7 +62,8 @@ func linked(t *source.Table, files []File) []File {
 	return files
 }
 
-// onDisk is where a source file lies, without symbolic links; one that is to be added may come into any root that has its folder.
+// onDisk returns the paths of a source file without symbolic links. A file that would be added can be in any root that
+// has its folder.
 func onDisk(t *source.Table, f File) (files []string) {
 	for i := range t.Roots {
 		if _, root, ok := t.Find(f.Path); ok && root != i {
@@ -80,7 +82,7 @@ func onDisk(t *source.Table, f File) (files []string) {
 	return files
 }
 
-// named finds the source files that a path means by their names.
+// named finds the source files for a path by name.
 func named(p *build.Project, v *view.View, name string, removed bool) (files []File, rules bool, err error) {
 	given := name
 	name = path.Clean(p.InProject(name))
@@ -111,9 +113,9 @@ func named(p *build.Project, v *view.View, name string, removed bool) (files []F
 			return files, false, nil
 		}
 	}
-	// A tool of the project is known by its path from the project folder; for any other file, what is left below the root counts.
+	// A tool is known by its path relative to the project folder, other files by their path relative to a root.
 	if _, err := os.Lstat(filepath.Join(p.Dir, filepath.FromSlash(name))); errors.Is(err, fs.ErrNotExist) {
-		if strings.ContainsAny(name, "*?") { // which nobody has in the name of a file; brackets and braces some have
+		if strings.ContainsAny(name, "*?") { // these are rare in file names; brackets and braces are not
 			return nil, false, noMatch(name, given)
 		}
 		if rest, ok := inRepository(p, name); ok {
@@ -124,8 +126,8 @@ func named(p *build.Project, v *view.View, name string, removed bool) (files []F
 	return []File{{names[len(names)-1], change}}, false, nil
 }
 
-// inRepository is a source file's path from the project folder, where it was given from a folder that holds that one: git diff prints paths
-// from the top of the repository.
+// inRepository returns a source file's path relative to the project folder, if name is relative to a folder above it:
+// git diff prints paths relative to the top of the repository.
 func inRepository(p *build.Project, name string) (string, bool) {
 	above := ""
 	for dir := p.Dir; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
@@ -138,7 +140,7 @@ func inRepository(p *build.Project, name string) (string, bool) {
 	return "", false
 }
 
-// meaning tells which source files a folder or a glob means.
+// meaning returns a function that reports whether a folder or a glob contains a source file.
 func meaning(name string) func(file string) bool {
 	if !strings.ContainsAny(name, "*?[{") || !doublestar.ValidatePattern(name) {
 		return func(file string) bool { return name == "" || name == "." || strings.HasPrefix(file, name+"/") }
@@ -148,7 +150,7 @@ func meaning(name string) func(file string) bool {
 	}
 }
 
-// noMatch says why a glob means nothing.
+// noMatch returns the error for a glob without matches.
 func noMatch(name, given string) error {
 	if !doublestar.ValidatePattern(name) {
 		return diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", given).WithHint("`kiln explain K0007` says more")

@@ -1,8 +1,8 @@
-// Package impact tells what would be built again if some source files changed.
+// Package impact lists what would be built again if some source files changed.
 //
-// It goes by the traces of the jobs as they last ran: which of them looked at these files, in which way, and
-// which look at the products of those. What it tells is the most that can happen: a
-// job whose products come out the same ends the chain (early cutoff), and a job may look elsewhere when it runs.
+// It uses the traces of the last run of each job: which jobs read these files, in which way, and which jobs read the
+// products of those. The result is an upper bound: a job with unchanged products ends the chain (early cutoff). A job
+// may also read other files when it runs.
 package impact
 
 import (
@@ -24,53 +24,54 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Change is what happens to a source file.
+// Change is a change of a source file.
 type Change uint8
 
 const (
-	Edited  Change = iota // its content becomes another
-	Added                 // it is not there yet
-	Removed               // it is there and goes
+	Edited  Change = iota // its content changes
+	Added                 // it does not exist yet
+	Removed               // it exists and is deleted
 )
 
-// File is a source file that changes.
+// File is a source file with its change.
 type File struct {
-	Path   string // as jobs know it, below its root
+	Path   string // path below its root, as jobs know it
 	Change Change
 }
 
-// Report is what would happen.
+// Report is the effect of the changes.
 type Report struct {
-	Jobs     []Job    // those that look at the files first, then by how far they are from them, asset and platform
-	Seconds  float64  // that all these jobs took when they last ran
-	Products []string // files below the output folder that may change, sorted
+	Jobs     []Job    // sorted by Steps, asset and platform
+	Seconds  float64  // duration of the last run of all these jobs
+	Products []string // files in the output folder that may change, sorted
 	Parcels  []string // names, in the order of the project file
 }
 
-// Job would run again.
+// Job is a job that would run again.
 type Job struct {
 	Asset, Platform string
-	Among           string          // the processor, where the asset has several on the platform; else ""
-	Steps           int             // 0: looks at a file itself; 1: needs such a job, and so on
+	Among           string          // the processor if the asset has several for the platform, else ""
+	Steps           int             // 0: it reads a file itself; 1: it needs a job with 0, and so on
 	Because         string          // the file, or the asset that it needs
-	Kind            string          // of what it saw of it: see explain.Kind
-	Seconds         float64         // that it took when it last ran
+	Kind            string          // kind of the observation: see explain.Kind
+	Seconds         float64         // duration of its last run
 	traces          []*engine.Trace // of the job and its parts
 }
 
-// at names a job, as Job does.
+// at identifies a job, with the fields of Job.
 type at struct{ asset, platform, among string }
 
-// index is all jobs with what they looked at.
+// index has all jobs with their observations.
 type index struct {
 	table   *asset.Table
 	jobs    []at                   // in the order of the assets
-	traces  map[at][]*engine.Trace // of the job, and of its parts
-	needers map[at][]at            // who looked at the products of a job
+	traces  map[at][]*engine.Trace // of a job and its parts
+	needers map[at][]at            // jobs that read the products of a job
 	packers map[string]bool        // assets that have images packed, by path
 }
 
-// Of finds out what changes of files would bring on some platforms; none are all. Parcels are those of the project file.
+// Of returns the effect of changes of files on some platforms, or on all if platforms is empty. parcels are those of
+// the project file.
 func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel) *Report {
 	x := newIndex(v, platforms)
 	r := &Report{}
@@ -86,7 +87,7 @@ func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel
 		j := queue[0]
 		queue = queue[1:]
 		if task.IsRequest(j.Asset) {
-			r.Seconds += j.Seconds // no asset's job: the report has those of the assets that ask for it
+			r.Seconds += j.Seconds // a job without an asset; the report has the assets that request it
 		} else {
 			r.Jobs = append(r.Jobs, j)
 		}
@@ -147,7 +148,7 @@ func newIndex(v *view.View, platforms []string) *index {
 	return x
 }
 
-// withoutHarmless is a trace without what may change and not make its job run.
+// withoutHarmless returns a trace without the observations that can change without running the job again.
 func withoutHarmless(a *asset.Asset, platform, among string, t *engine.Trace) *engine.Trace {
 	for i, on := range a.On(platform) {
 		if (on.Processor == among || among == "" && i == 0) && len(on.Ignore) > 0 && t.Outcome == engine.Succeeded {
@@ -161,7 +162,7 @@ func withoutHarmless(a *asset.Asset, platform, among string, t *engine.Trace) *e
 	return t
 }
 
-// needed is the job whose products an observation is of.
+// needed returns the job whose products an observation is about.
 func (x *index) needed(o engine.Observation, platform string) (at, bool) {
 	name := explain.Asset(o)
 	if task.IsRequest(name) {
@@ -178,7 +179,7 @@ func (x *index) needed(o engine.Observation, platform string) (at, bool) {
 	return j, true
 }
 
-// observations of a job and its parts.
+// observations returns the observations of a job and its parts.
 func (x *index) observations(j at) []engine.Observation {
 	var all []engine.Observation
 	for _, t := range x.traces[j] {
@@ -195,7 +196,7 @@ func (x *index) job(j at, steps int, because, kind string) Job {
 	return job
 }
 
-// sees reports whether a job looked at one of the files in a way that the change touches.
+// sees reports whether a job read one of the files in a way that the change affects.
 func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 	for _, o := range x.observations(j) {
 		kind := explain.Kind(o)
@@ -209,7 +210,7 @@ func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 	return "", "", false
 }
 
-// comesOrGoes tells whether a job looked for the asset that a file which comes or goes is the source of.
+// comesOrGoes reports whether a job asked for the asset whose source file is added or removed.
 func (x *index) comesOrGoes(kind, name string, f File) bool {
 	switch {
 	case f.Change == Edited:
@@ -240,7 +241,8 @@ func touches(kind, subject string, f File) bool {
 	return false
 }
 
-// parcels names those that hold an asset that changes: by a pattern, or because something in them requires it.
+// parcels returns the names of parcels with an asset that changes: by a pattern, or because something in the parcel
+// requires it.
 func (x *index) parcels(all []project.Parcel, changed map[string]bool, named func(string) func(string) bool) []string {
 	byUUID := map[string]string{}
 	for i := range x.table.Assets {
@@ -288,7 +290,7 @@ func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[str
 	return false
 }
 
-// required lists, for each asset, the assets whose products its own cannot do without.
+// required returns for each asset the assets that its products require.
 func (x *index) required(byUUID map[string]string) map[string][]string {
 	needs := map[string][]string{}
 	for _, j := range x.jobs {
@@ -303,7 +305,7 @@ func (x *index) required(byUUID map[string]string) map[string][]string {
 	return needs
 }
 
-// products of a job and its parts.
+// products returns the products of a job and its parts.
 func (x *index) products(j at) []engine.Product {
 	var all []engine.Product
 	for _, t := range x.traces[j] {

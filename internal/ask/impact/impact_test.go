@@ -2,7 +2,7 @@ package impact
 
 import "testing"
 
-// TestTouches: each kind of observation minds some changes and not others.
+// TestTouches checks for each kind of observation which changes affect it.
 func TestTouches(t *testing.T) {
 	for _, c := range []struct {
 		kind, subject          string

@@ -1,4 +1,4 @@
-// Package manual writes man pages of a command and of all its subcommands: a file a command, in the format of
+// Package manual writes man pages for a command and all its subcommands, one file for each command, in the format of
 // man(7). The same command gives the same bytes: a page has no date.
 package manual
 
@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
-// Write writes the pages into a folder, which is made if it is not there, and returns the names of the files.
+// Write writes the pages to a folder and returns the names of the files. It makes the folder if it does not exist.
 func Write(root *cobra.Command, dir, version string) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -41,15 +41,15 @@ func each(c *cobra.Command, do func(*cobra.Command) error) error {
 	return nil
 }
 
-// pageName is kiln-parcel-ls for `kiln parcel ls`.
+// pageName returns kiln-parcel-ls for `kiln parcel ls`.
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// Variable is the environment variable of a flag.
+// Variable returns the environment variable of a flag.
 func Variable(f *pflag.Flag) string {
 	return "KILN_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// Page is the page of a command.
+// Page returns the page of a command.
 func Page(c *cobra.Command, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"\" \"Kiln %s\" \"Kiln\"\n", strings.ToUpper(pageName(c)), escape(version))
@@ -114,7 +114,7 @@ func flags(b *strings.Builder, title string, set *pflag.FlagSet) {
 	})
 }
 
-// text is running text: a line that begins like a request is none.
+// text escapes text, so that no line begins with a request.
 func text(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {

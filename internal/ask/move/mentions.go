@@ -14,24 +14,24 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Mention is a place in a source file that names what moves by its old path.
+// Mention is a place in a source file that names a moved file by its old path.
 type Mention struct {
 	File         string // relative to the project folder
-	Line, Column int    // 0 in what is not text: it is not rewritten
-	Old, New     string // as it is written there
+	Line, Column int    // 0 in a file that is not text, which is not rewritten
+	Old, New     string // as written in the file
 	Rewritten    bool
 
 	abs    string
 	offset int
 }
 
-// maxReferrer is the largest file that is searched.
+// maxReferrer is the size limit for files that are searched.
 const maxReferrer = 64 << 20
 
-// mentions are the places that name what moves, in the files of assets whose jobs looked at it the last time they ran. References by UUID
-// need no change, and files that move along keep their paths from each other.
+// mentions returns the places that name moved files. It searches the files of assets whose jobs read them in their last
+// run. References by UUID need no change. Files that move together keep their relative paths.
 func (m *mover) mentions(v *view.View) (all []Mention) {
-	moves := map[string]string{} // names of what moves, to the new ones
+	moves := map[string]string{} // old names to new names
 	for i := range v.Assets {
 		a := v.Assets[i].Asset
 		if rest, ok := m.below(a.Path); ok {
@@ -61,7 +61,7 @@ func (m *mover) mentions(v *view.View) (all []Mention) {
 	return all
 }
 
-// looked are the files and assets that a job and its parts looked at when they ran last.
+// looked returns the files and assets that a job and its parts read in their last run.
 func looked(j *view.JobView) (names []string) {
 	if j.Last != nil {
 		for _, o := range j.Last.Observations {
@@ -79,7 +79,7 @@ func looked(j *view.JobView) (names []string) {
 	return names
 }
 
-// mentionsIn are those in one source file.
+// mentionsIn returns the mentions in one source file.
 func (m *mover) mentionsIn(file string, names []string, moves map[string]string) (all []Mention) {
 	for _, r := range slices.Backward(m.p.Roots) {
 		abs := filepath.Join(r.Dir(m.p.Dir), filepath.FromSlash(file))
@@ -102,7 +102,7 @@ func (m *mover) mentionsIn(file string, names []string, moves map[string]string)
 	return nil
 }
 
-// rewrite changes the files. One that is not text stays as it is.
+// rewrite changes the files. It does not change files that are not text.
 func (m *mover) rewrite(all []Mention) error {
 	for i := 0; i < len(all); {
 		n := i + 1
@@ -121,7 +121,7 @@ func (m *mover) rewrite(all []Mention) error {
 		for k := len(in) - 1; k >= 0; k-- {
 			at := &in[k]
 			if !strings.HasPrefix(string(text[min(at.offset, len(text)):]), at.Old) {
-				continue // somebody wrote to it meanwhile
+				continue // the file was changed in the meantime
 			}
 			text = slices.Concat(text[:at.offset], []byte(at.New), text[at.offset+len(at.Old):])
 			at.Rewritten = true

@@ -1,8 +1,8 @@
-// Package move renames source files and folders, and keeps what their assets are known by.
+// Package move renames source files and folders, and keeps the identity of their assets.
 //
-// An asset's UUID is made of its path, so a rename would be the end of it. After a move every asset that had another UUID has a rule that
-// pins the one it had, and rules that named the old path name the new one. Files are renamed in all source roots that have them, or in
-// none; what other source files say of the path is theirs.
+// An asset's UUID is computed from its path, so a rename alone would change it. After a move, every asset whose UUID
+// would change has a rule that pins the old one, and rules with the old path have the new one. Files are renamed in all
+// source roots that have them, or in none. Paths in other source files are changed only on request.
 package move
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
-// Result is what was done.
+// Result is the result of a move.
 type Result struct {
-	From, To string // below the source roots
-	Assets   int    // that moved
-	Files    int    // of rules that were edited
-	Pinned   int    // assets that got a rule; 0 in a dry run
+	From, To string // relative to the source roots
+	Assets   int    // number of moved assets
+	Files    int    // number of edited files of rules
+	Pinned   int    // number of assets that got a rule; 0 in a dry run
 	Mentions []Mention
 }
 
-// Options say how to move.
+// Options are settings for a move.
 type Options struct {
 	DryRun  bool // change nothing
-	Rewrite bool // change the files that name what moves, where it is known which characters do
+	Rewrite bool // change the files that name moved files, where the exact characters are known
 }
 
-// Refused says why a path cannot be moved, before anything was.
+// Refused is the reason why a path cannot be moved. Nothing was changed.
 type Refused struct{ Text, Hint string }
 
 func (r *Refused) Error() string { return r.Text }
@@ -45,8 +45,8 @@ func refuse(hint, format string, args ...any) error {
 	return &Refused{fmt.Sprintf(format, args...), hint}
 }
 
-// Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root. again opens the
-// project as it is afterwards. The caller holds the project's lock.
+// Move renames a source file or folder. The paths are absolute, or relative to the project folder or to a source root.
+// again opens the project after the rename. The caller holds the project's lock.
 func Move(ctx context.Context, p *build.Project, again func() (*build.Project, error), from, to string, o Options) (Result, error) {
 	v, err := p.Look(ctx, nil, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 	return Result{m.from, m.to, len(m.was), len(edits), pinned, mentions}, nil
 }
 
-// follow has the rules follow what was renamed, and tells how many assets were pinned.
+// follow updates the rules after the rename, and returns the number of pinned assets.
 func (m *mover) follow(ctx context.Context, again func() (*build.Project, error), edits map[string][]byte) (pinned int, err error) {
 	for file, text := range edits {
 		if err := m.replace(file, text); err != nil {
@@ -105,7 +105,7 @@ func (m *mover) follow(ctx context.Context, again func() (*build.Project, error)
 	return m.pin(v)
 }
 
-// replace writes a file of rules, and keeps what it was.
+// replace writes a file of rules, and keeps the old content.
 func (m *mover) replace(file string, text []byte) error {
 	old, err := disk.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,7 @@ func (m *mover) replace(file string, text []byte) error {
 	if err := disk.Save(file, text); err != nil {
 		var path *fs.PathError
 		if errors.As(err, &path) {
-			err = path.Err // of a file beside, which nobody has to know of
+			err = path.Err // without the path of the temporary file
 		}
 		return fmt.Errorf("%s cannot be written: %w", filepath.Base(file), err)
 	}
@@ -122,15 +122,15 @@ func (m *mover) replace(file string, text []byte) error {
 	return nil
 }
 
-// replaced is a file of rules as it was.
+// replaced is the old content of a file of rules.
 type replaced struct {
 	file string
 	text []byte
-	none bool // there was none
+	none bool // the file did not exist
 }
 
-// undo has everything be as it was: assets that were renamed and not pinned would have lost their UUIDs, and with these their resource ids.
-// Its error is what made that necessary, and what could not be undone.
+// undo restores everything. Assets that were renamed but not pinned would otherwise lose their UUIDs, and their
+// resource ids with them. It returns the cause, and what could not be restored.
 func (m *mover) undo(why error) error {
 	why = fmt.Errorf("nothing was moved: %w", why)
 	for _, r := range slices.Backward(m.replaced) {
@@ -153,14 +153,14 @@ func (m *mover) undo(why error) error {
 // mover renames one path below the source roots.
 type mover struct {
 	p        *build.Project
-	from, to string            // below the roots
-	roots    []string          // that have it, absolute
-	folder   bool              // it is one
-	was      map[string]string // new path of each asset to the UUID it had
+	from, to string            // relative to the roots
+	roots    []string          // absolute paths of the roots that have it
+	folder   bool              // it is a folder
+	was      map[string]string // old UUID of each asset, by its new path
 	replaced []replaced        // files of rules, in the order in which they were written
 }
 
-// belowRoot is a path as sources have it, without the root that it may begin with.
+// belowRoot returns a path without the source root that it may begin with.
 func belowRoot(p *build.Project, name string) string {
 	name = path.Clean(p.InProject(name))
 	for _, prefix := range p.Prefixes() {
@@ -171,13 +171,13 @@ func belowRoot(p *build.Project, name string) string {
 	return name
 }
 
-// below tells what follows the old path in another one that is it or lies in it.
+// below returns the part of name after the old path, if name is the old path or inside it.
 func (m *mover) below(name string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(name, m.from)
 	return rest, ok && (rest == "" || rest[0] == '/')
 }
 
-// check finds the roots that have the old path, and refuses what cannot be.
+// check finds the roots that have the old path. It returns an error if the move is not possible.
 func (m *mover) check(from, to string) error {
 	for _, name := range []string{m.from, m.to} {
 		if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
@@ -218,7 +218,7 @@ func (m *mover) rename() error {
 			m.back(m.roots[:i])
 			return err
 		}
-		// The rules that follow are not on the disk before this is.
+		// The rename is written to disk before the changed rules are.
 		if err := errors.Join(disk.SyncFolder(filepath.Dir(to)), disk.SyncFolder(filepath.Dir(filepath.Join(root, filepath.FromSlash(m.from))))); err != nil {
 			m.back(m.roots[:i+1])
 			return err
@@ -227,7 +227,7 @@ func (m *mover) rename() error {
 	return nil
 }
 
-// back renames to what it was.
+// back reverses the rename.
 func (m *mover) back(roots []string) error {
 	var errs error
 	for _, r := range roots {

@@ -17,7 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// opener writes a project of files in txtar form, and gives what opens it.
+// opener writes a project from files in txtar form, and returns a function that opens it.
 func opener(t *testing.T, files string) (dir string, open func() (*build.Project, error)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -32,7 +32,7 @@ func opener(t *testing.T, files string) (dir string, open func() (*build.Project
 	}
 }
 
-// uuids of all assets, by path.
+// uuids returns the UUIDs of all assets by path.
 func uuids(t *testing.T, open func() (*build.Project, error)) map[string]string {
 	t.Helper()
 	p, err := open()
@@ -82,7 +82,7 @@ tank of the mod
 o
 `
 
-// TestMove moves a folder that two roots have, to and fro: every asset keeps its UUID.
+// TestMove moves a folder that two roots have, and moves it back: every asset keeps its UUID.
 func TestMove(t *testing.T) {
 	dir, open := opener(t, twoRoots)
 	before := uuids(t, open)
@@ -126,7 +126,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestRefused leaves everything as it is.
+// TestRefused checks that a refused move changes nothing.
 func TestRefused(t *testing.T) {
 	dir, open := opener(t, twoRoots)
 	p, err := open()
@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 		{".", "x", "is not a path below"},
 		{"art/deep/rules.toml", "x.toml", "is not content"},
 		{"art", "a[r]t", "rules name"},
-		{"art/deep", "art/d[e]ep", ""}, // the folder's own rules name what is in it, so its name may have any character
+		{"art/deep", "art/d[e]ep", ""}, // the rules inside the folder name its files, so the folder's name may contain any character
 		{"art/d[e]ep/free.txt", "art/d[e]ep/f.txt", ""},
 		{"other.txt", "o*.txt", "could not be pinned"},
 	} {
@@ -160,7 +160,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUndone: if not all of the rules can follow, or the move is interrupted, everything is as it was.
+// TestUndone checks that everything is restored if some rules cannot be updated, or the move is interrupted.
 func TestUndone(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to string
@@ -205,7 +205,7 @@ func TestUndone(t *testing.T) {
 	}
 }
 
-// block has a file be one that cannot be written: a folder.
+// block makes a file impossible to write: it becomes a folder.
 func block(t *testing.T, file string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(file, "in the way"), 0o777); err != nil {
@@ -213,7 +213,7 @@ func block(t *testing.T, file string) {
 	}
 }
 
-// files are all files of a project but Kiln's own, with their content.
+// files returns all files of a project, except Kiln's own, with their content.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -17,13 +17,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// edit replaces what a span covers.
+// edit replaces the text of a span.
 type edit struct {
 	at   settings.Span
 	text string
 }
 
-// ruleEdits are the new texts of kiln.toml and of the rules.toml above the old path, by file. Those below it move with it.
+// ruleEdits returns the new texts of kiln.toml and of each rules.toml above the old path, by file. Those inside the
+// moved folder move with it.
 func (m *mover) ruleEdits() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	if err := m.fileEdits(out, filepath.Join(m.p.Dir, project.File), "", m.p.Rules, m.p.Listed); err != nil {
@@ -51,7 +52,7 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 	return out, nil
 }
 
-// fileEdits adds the new text of a file whose globs are relative to base, if one of them begins with the old path.
+// fileEdits adds the new text of a file with globs relative to base, if one of the globs begins with the old path.
 func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, lists []project.Listed) error {
 	var edits []edit
 	for _, r := range rules {
@@ -83,7 +84,8 @@ func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []proj
 	return err
 }
 
-// retarget is a glob with the new path in place of the old one, if it begins with that and can name the new one.
+// retarget returns a glob with the new path in place of the old one, if it begins with the old path and can express the
+// new one.
 func (m *mover) retarget(base, glob string) (string, bool) {
 	rest, ok := m.below(path.Join(base, glob))
 	to, in := m.to, true
@@ -99,7 +101,7 @@ func (m *mover) retarget(base, glob string) (string, bool) {
 	return to + rest, true
 }
 
-// splice puts edits into a text and leaves all else as it is. A byte order mark is no character of a column.
+// splice applies edits to a text and changes nothing else. A byte order mark does not count as a column.
 func splice(text []byte, edits []edit) []byte {
 	slices.SortFunc(edits, func(x, y edit) int {
 		if x.at.Line != y.at.Line {
@@ -121,10 +123,10 @@ func splice(text []byte, edits []edit) []byte {
 	return out
 }
 
-// within is a path relative to a folder that it is or lies in.
+// within returns a path relative to base, which contains it.
 func within(base, name string) string { return strings.TrimPrefix(strings.TrimPrefix(name, base), "/") }
 
-// pinnable refuses new names that a rule cannot name alone, before anything is moved.
+// pinnable returns an error, before anything is moved, if a rule cannot match only the new name.
 func (m *mover) pinnable() error {
 	_, base := m.pinFile()
 	for _, name := range slices.Sorted(maps.Keys(m.was)) {
@@ -135,7 +137,7 @@ func (m *mover) pinnable() error {
 	return nil
 }
 
-// pin writes rules for the assets whose UUID is another one now.
+// pin writes rules for the assets whose UUID has changed.
 func (m *mover) pin(now *view.View) (int, error) {
 	file, base := m.pinFile()
 	var rules strings.Builder
@@ -172,8 +174,9 @@ func (m *mover) pin(now *view.View) (int, error) {
 	return n, m.replace(file, append(text, rules.String()...))
 }
 
-// pinFile is where pins go: into the folder that was moved, so that they move with it the next time; for a file into the rules of its
-// folder if there are any, and else into the project file. base is what the rules there are relative to.
+// pinFile returns the file for pins. For a folder it is in the moved folder, so that the pins move with it the next
+// time. For a file it is the rules.toml of its folder if there is one, else the project file. base is the folder that
+// the rules there are relative to.
 func (m *mover) pinFile() (file, base string) {
 	for _, root := range m.roots {
 		at := m.to

@@ -6,7 +6,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// TestSplice: edits count characters, may share a line, and leave line ends and a byte order mark as they are.
+// TestSplice checks that edits count characters, may share a line, and do not change line ends and a byte order mark.
 func TestSplice(t *testing.T) {
 	const text = "\uFEFFä = ['old', 'old/x']\r\nb = \"old\""
 	const want = "\uFEFFä = [\"new\", \"new/x\"]\r\nb = \"new\""

@@ -16,16 +16,19 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// What other engines were told about sounds is taken over: Godot's .import files, which lie beside what they are about, and
-// MonoGame's lists of content. Both say how a sound loops, and what is done to it; what Kiln does by itself makes no rule.
+// Settings of other engines for sounds are imported: Godot's .import files, which are beside the sounds, and MonoGame's
+// lists of content. Both state how a sound loops, and how it is processed. Settings that are Kiln's default make no
+// rule.
 
-// taken is what an engine was told about one file: the text of settings by what they are about. Settings about one thing are set together.
+// taken is the settings of an engine for one file: the text of settings by subject. Settings of one subject are set
+// together.
 type taken struct {
-	from string // which engine
+	from string // name of the engine
 	has  map[about]string
 }
 
-// about is a subject of settings. Each is folded into rules by itself, since rules are laid over each other field by field.
+// about is a subject of settings. Each subject is reduced to rules separately, because rules override each other field
+// by field.
 type about int
 
 const (
@@ -38,7 +41,7 @@ const (
 	subjects
 )
 
-// unset is the text that takes back what a rule for a folder says.
+// unset is the text that resets the settings of a folder's rule.
 var unset = [subjects]string{
 	codec: `codec = "auto"`, channels: `channels = "keep"`, rate: "rate = 0, max_rate = 0", trim: "trim = false", loop: `loop = "file"`,
 	stream: `stream = "auto"`,
@@ -51,10 +54,10 @@ func (k *taken) set(a about, format string, args ...any) {
 	k.has[a] = fmt.Sprintf(format, args...)
 }
 
-// maxNotes is how large a file of an engine may be that is read here.
+// maxNotes is the size limit for files of an engine.
 const maxNotes = 1 << 20
 
-// soundFile is a sound as far as its head; nil if it cannot be read.
+// soundFile opens a sound and reads its header. It returns nil if the file cannot be read.
 func soundFile(file string) *soundfile.File {
 	f, err := os.Open(file)
 	if err != nil {
@@ -72,7 +75,7 @@ func soundFile(file string) *soundfile.File {
 	return s
 }
 
-// godot reads the .import file of a sound. Where there is none, or one that says nothing that is known here, there are no settings.
+// godot reads the .import file of a sound. It returns no settings if the file does not exist or contains nothing known.
 func (b *branch) godot(file string) (k taken) {
 	data := b.t.head(path.Join(b.root, file)+".import", maxNotes)
 	if !bytes.HasPrefix(data, []byte("[remap]")) {
@@ -105,7 +108,8 @@ func (b *branch) godot(file string) (k taken) {
 	return k
 }
 
-// godotWAV knows the options of Godot 3 and 4 for WAV. PCM is what was chosen, and loses nothing: it stays so, though QOA would be smaller.
+// godotWAV reads the options of Godot 3 and 4 for WAV. If PCM was chosen, it is kept, because it is lossless, although
+// QOA would be smaller.
 func (k *taken) godotWAV(params map[string]string, file string) {
 	switch params["compress/mode"] {
 	case "0":
@@ -121,7 +125,7 @@ func (k *taken) godotWAV(params map[string]string, file string) {
 		k.set(rate, "max_rate = %d", int(hz))
 	}
 	if params["edit/trim"] == "true" {
-		k.set(trim, "trim = true, trim_level = -50.0") // where Godot cuts
+		k.set(trim, "trim = true, trim_level = -50.0") // Godot's threshold
 	}
 	kinds := map[string]string{"2": "forward", "3": "ping-pong", "4": "backward"}
 	kind := kinds[params["edit/loop_mode"]]
@@ -135,11 +139,11 @@ func (k *taken) godotWAV(params map[string]string, file string) {
 	case kind != "":
 		begin, end := frame(params["edit/loop_begin"]), frame(params["edit/loop_end"])
 		if s := soundFile(file); s != nil {
-			if end >= s.Frames-1 { // Godot writes the end as its last frame
+			if end >= s.Frames-1 { // Godot stores the last frame as the end
 				end = 0
 			}
 			if begin >= s.Frames || end > 0 && begin >= end {
-				begin, end = 0, 0 // it cannot be, and Godot plays all of it
+				begin, end = 0, 0 // an invalid loop; Godot repeats the whole sound
 			}
 		}
 		k.loops(kind, begin, end)
@@ -165,7 +169,8 @@ func (k *taken) loops(kind string, begin, end int64) {
 	k.set(loop, "%s", text)
 }
 
-// godotStream knows the options for Ogg and MP3. Where the loop begins is in seconds there, so the rate of the file has to be known.
+// godotStream reads the options for Ogg and MP3. They have the begin of the loop in seconds, so the rate of the file
+// must be known.
 func (k *taken) godotStream(params map[string]string, file string) {
 	offset, err := strconv.ParseFloat(params["loop_offset"], 64)
 	looping := params["loop"] == "true"
@@ -180,13 +185,14 @@ func (k *taken) godotStream(params map[string]string, file string) {
 	switch {
 	case s == nil:
 	case !looping && len(s.Loops) > 0:
-		k.set(loop, `loop = "none"`) // tags, which Godot does not read
+		k.set(loop, `loop = "none"`) // ignore the tags, as Godot does
 	case looping:
 		k.loops("forward", min(int64(offset*float64(s.Format.Rate)+0.5), s.Frames-1), 0)
 	}
 }
 
-// monogame reads a list of content. Its lines set what holds for the files that later lines build; a new processor has no parameters.
+// monogame reads a list of content. Its lines set options for the files that later lines build. A line that sets a
+// processor resets the parameters.
 func (t *tree) monogame(list string, add func(file string, k taken)) {
 	quality := "Best"
 	does := ""
@@ -211,12 +217,12 @@ func (t *tree) monogame(list string, add func(file string, k taken)) {
 	}
 }
 
-// monogameSound is what MonoGame does on desktops: effects become PCM, or ADPCM if their quality is not the best, at half the rate if it is
-// the lowest; songs become Ogg Vorbis and are streamed.
+// monogameSound applies what MonoGame does on desktops. Effects become PCM, or ADPCM if their quality is not the best,
+// at half the rate if it is the lowest. Songs become Ogg Vorbis and are streamed.
 func (t *tree) monogameSound(file, does, quality string) (k taken, ok bool) {
 	k.from = "MonoGame"
 	format := soundfile.Named(strings.ToLower(path.Ext(file)))
-	s := soundFile(t.abs(file)) // nil of a Git LFS pointer: the name has to do
+	s := soundFile(t.abs(file)) // nil for a Git LFS pointer; then the extension decides
 	if format == "" {
 		return k, false
 	}
@@ -237,7 +243,7 @@ func (t *tree) monogameSound(file, does, quality string) (k taken, ok bool) {
 		}
 	case "SongProcessor":
 		k.set(stream, `stream = "yes"`)
-		if !lossy { // what is compressed with loss stays as it is
+		if !lossy { // lossy files are not converted again
 			kbit := map[bool]int{low: 96, best: 192}[true]
 			k.set(codec, `codec = "vorbis", bitrate = %d`, cmp.Or(kbit, 128))
 		}
@@ -247,7 +253,7 @@ func (t *tree) monogameSound(file, does, quality string) (k taken, ok bool) {
 	return k, true
 }
 
-// engines are the rules that say what other engines were told of the files below the roots.
+// engines returns rules for the settings that other engines have for files in the roots.
 func (p *Plan) engines(t *tree) []Rule {
 	all := map[string]taken{} // by asset
 	listed := map[string]taken{}
@@ -270,7 +276,7 @@ func (p *Plan) engines(t *tree) []Rule {
 	return folded(all)
 }
 
-// folded are rules for settings of many files, with globs that cover as many of them as they can.
+// folded returns rules for the settings of many files. Each glob covers as many of them as possible.
 func folded(all map[string]taken) []Rule {
 	type rule struct {
 		match string
@@ -280,7 +286,7 @@ func folded(all map[string]taken) []Rule {
 	byMatch := map[string]*rule{}
 	engines := map[string]bool{}
 	for a := range subjects {
-		trees := map[string]*covered{} // by extension, as it is written
+		trees := map[string]*covered{} // by extension, as written
 		for file, k := range all {
 			if k.has[a] != "" {
 				engines[k.from] = true
@@ -319,14 +325,14 @@ func folded(all map[string]taken) []Rule {
 	return rules
 }
 
-// covered is a folder with what its files of one extension need.
+// covered is a folder with the settings that its files of one extension need.
 type covered struct {
-	files   map[string]string // by name: the text of their settings, or ""
+	files   map[string]string // text of the settings by file name, or ""
 	folders map[string]*covered
 	known   map[string]fewest
 }
 
-// fewest is the best text for a folder, and how many rules it takes.
+// fewest is the best text for a folder, and the number of rules that it needs.
 type fewest struct {
 	text  string
 	rules int
@@ -348,7 +354,8 @@ func newCovered() *covered {
 	return &covered{map[string]string{}, map[string]*covered{}, map[string]fewest{}}
 }
 
-// within are the texts that a rule for all of a folder may have: those of its files, but for loops of certain frames, which belong to one.
+// within collects the texts that a rule for the whole folder may have: those of its files, except loops with frame
+// numbers, which fit only one file.
 func (c *covered) within(texts map[string]bool) {
 	for _, text := range c.files {
 		if !strings.Contains(text, "loop_") {
@@ -360,8 +367,8 @@ func (c *covered) within(texts map[string]bool) {
 	}
 }
 
-// best is the text for a folder with which the fewest rules are needed in it, if what lies around it has another one already. Where it
-// makes no difference, it stays with what is around.
+// best returns the text for a folder that needs the fewest rules, if around is the text of the folder above. If several
+// are equal, it prefers around.
 func (c *covered) best(around string) fewest {
 	if f, ok := c.known[around]; ok {
 		return f
@@ -378,7 +385,7 @@ func (c *covered) best(around string) fewest {
 	return best
 }
 
-// count is how many rules the files and folders in a folder need that has a text.
+// count returns the number of rules that the content of a folder needs if the folder has a text.
 func (c *covered) count(text string) (rules int) {
 	for _, need := range c.files {
 		if need != text {
@@ -391,7 +398,7 @@ func (c *covered) count(text string) (rules int) {
 	return rules
 }
 
-// rules names the rules of a folder and of those in it.
+// rules emits the rules of a folder and of the folders in it.
 func (c *covered) rules(dir, ext, around string, emit func(match string, file bool, text string)) {
 	text := c.best(around).text
 	if text != around {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// given are the settings that rules give to a file, the last one first asked, each subject's by itself.
+// given returns the settings that rules give to a file, by subject. Later rules override earlier ones.
 func given(rules []Rule, file string) map[string]string {
 	has := map[string]string{}
 	for _, r := range rules {
@@ -30,7 +30,7 @@ func given(rules []Rule, file string) map[string]string {
 	return has
 }
 
-// Whatever files need, the rules give them that.
+// TestFolded checks for random needs that the rules give each file the settings it needs.
 func TestFolded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -65,7 +65,7 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// A project of many files becomes few rules: one for each habit, and one for each exception.
+// TestFew checks that a project of many files needs few rules: one for each common setting, and one for each exception.
 func TestFew(t *testing.T) {
 	all := map[string]taken{}
 	for i := range 840 {

@@ -12,14 +12,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// ending is what files are grouped by: the part of their names that a guess hangs on, to the end.
+// ending is a group of files: the folder, and the part of their names from which the use was guessed, to the end.
 type ending struct{ folder, text string }
 
-// guessed are the rules that files need, by what their kinds guess of them, with globs as wide as possible and no wider: a glob covers
-// a folder if all files below it that end like this need the same.
+// guessed returns the rules that files need by the guesses of their kinds. The globs are as wide as possible: a glob
+// covers a folder if all files in it with the same ending need the same.
 func (b *branch) guessed() []Rule {
 	guesses := map[string]processor.Guess{}       // by file
-	under := map[ending]map[processor.Guess]int{} // how many files need what
+	under := map[ending]map[processor.Guess]int{} // number of files for each guess
 	for _, f := range b.files {
 		k, _ := processors.Of(f)
 		if k == nil || k.Guess == nil {
@@ -51,7 +51,7 @@ func (b *branch) guessed() []Rule {
 	return slices.Compact(rules)
 }
 
-// guess asks the kind. A Git LFS pointer stands for a file that cannot be read.
+// guess returns the guess of the kind. A Git LFS pointer counts as an unreadable file.
 func (b *branch) guess(k *processors.Kind, file string) processor.Guess {
 	info, err := os.Stat(b.abs(file))
 	if err != nil {
@@ -66,13 +66,13 @@ func (b *branch) guess(k *processors.Kind, file string) processor.Guess {
 	})
 }
 
-// endOf is the end of a file's name from what the guess hangs on.
+// endOf returns the end of a file's name from the part that the guess is based on.
 func endOf(file string, g processor.Guess) string {
 	base := path.Base(file)
 	return base[max(0, strings.LastIndex(base, g.Because)):]
 }
 
-// does is the TOML of a rule.
+// does returns the TOML of a rule.
 func does(g processor.Guess) string {
 	if g.Setting == "processor" {
 		return "processor = " + quote(g.Value)
@@ -80,7 +80,7 @@ func does(g processor.Guess) string {
 	return fmt.Sprintf("settings = { %s = %s }", g.Setting, quote(g.Value))
 }
 
-// cover is the widest glob around a file.
+// cover returns the widest possible glob for a file.
 func cover(file, end string, under map[ending]map[processor.Guess]int) string {
 	best := ""
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {

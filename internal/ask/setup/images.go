@@ -2,7 +2,7 @@ package setup
 
 import (
 	"image"
-	_ "image/gif" // sizes of what is found
+	_ "image/gif" // for reading sizes
 	_ "image/jpeg"
 	_ "image/png"
 	"os"
@@ -22,17 +22,17 @@ func isImage(file string) bool {
 	return f != nil && f.View == preview.Picture
 }
 
-// A folder is suggested as an atlas if its name says so, or a part of it, and it holds a few small images.
+// A folder is suggested as an atlas if its name or a part of the name says so, and it holds a few small images.
 const (
 	atlasMinImages = 4
-	atlasMaxSide   = 512 // pixels
+	atlasMaxSide   = 512 // in pixels
 )
 
 var atlasName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(ui|gui|hud|icons?|sprites?|atlas|emoji|cursors?|buttons?|tiles)$`)
 })
 
-// atlases are folders that could be an atlas each: only names and sizes were looked at, so it is for people to decide.
+// atlases returns folders that could be an atlas. Only names and sizes were checked, so users have to decide.
 func (b *branch) atlases() []string {
 	images := map[string][]string{}
 	for _, f := range b.files {

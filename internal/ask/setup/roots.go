@@ -8,25 +8,25 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// rootNames are what people call the folder of their content.
+// rootNames are usual names for the folder of the content.
 var rootNames = []string{"assets", "asset", "content", "contents", "data", "res", "resources", "resource", "media", "art", "gamedata"}
 
-// sure reports whether only content is called so.
+// sure reports whether a file of this name can only be content.
 func sure(file string) bool {
 	k, _ := processors.Of(file)
 	return k != nil && !k.Everywhere
 }
 
-// code are extensions of program source, which is never content for the game to load. Scripts that a game may load are not among them.
+// code are extensions of program source, which a game does not load. Scripts that a game may load are not in the list.
 var code = strings.Fields(`.c .cc .cpp .cxx .h .hh .hpp .m .mm .cs .csproj .sln .vcxproj .fs .go .rs .java .kt .swift .d .zig .o .a .obj.d .pdb .dll .exe .so`)
 
-// majority is how much of the content must lie in folders with the right names before the rest is left out.
+// majority is the share of the content that must be in folders with these names. The rest is then left out.
 const majority = 0.8
 
-// maxRoots is how many such folders there may be: more of them are modules, whose own names are worth keeping.
+// maxRoots is the most such folders. More of them are modules, whose names should stay part of the ids.
 const maxRoots = 3
 
-// content is all files that look like content; if there is none that only content could be, then all files but for documents.
+// content returns the files that are surely content. If there are none, it returns all files except documents.
 func (t *tree) content() []string {
 	var certain, maybe []string
 	for _, f := range t.files {
@@ -45,8 +45,8 @@ func (t *tree) content() []string {
 	return maybe
 }
 
-// roots picks the source roots: folders with a usual name, if nearly all content is in them and they hold no file twice; else
-// the one folder that holds all; else the project folder itself.
+// roots returns the source roots: folders with a usual name, if nearly all content is in them and no two have a file of
+// the same path; else the one folder that contains everything; else the project folder.
 func (t *tree) roots() []string {
 	content := t.content()
 	if len(content) == 0 {
@@ -69,7 +69,7 @@ func (t *tree) roots() []string {
 	return []string{"."}
 }
 
-// named are the folders with a usual name that hold content, the outermost each.
+// named returns the outermost folders with a usual name that contain content.
 func (t *tree) named(content []string) []string {
 	var list []string
 	for _, f := range content {
@@ -86,7 +86,7 @@ func (t *tree) named(content []string) []string {
 	return list
 }
 
-// clash reports whether two folders have a file of the same path in them: as roots, one would hide the other.
+// clash reports whether two folders contain a file of the same path: as roots, one file would hide the other.
 func (t *tree) clash(folders []string) bool {
 	seen := map[string]bool{}
 	for _, folder := range folders {

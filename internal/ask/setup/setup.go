@@ -1,8 +1,7 @@
-// Package setup finds out what a folder of game content holds, and writes the kiln.toml that builds it.
+// Package setup examines a folder of game content, and writes a kiln.toml that builds it.
 //
-// It looks, and guesses no more than the files bear out: what stands in the written file has been seen.
-// What is a matter of taste is written as a comment. Nothing is changed on disk; whoever
-// calls it writes the text.
+// The file contains only what the files in the folder show. Matters of taste are comments in it. The package changes
+// nothing on disk, except in [Plan.Write].
 package setup
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// Plan is what was found in a folder.
+// Plan is the result of examining a folder.
 type Plan struct {
 	Dir     string // absolute
 	Name    string // of the project
@@ -25,22 +24,22 @@ type Plan struct {
 	Output  string
 	Ignore  []Ignore
 	Rules   []Rule
-	Atlases []string // folders of small images, below their root, with a slash at the end
+	Atlases []string // folders of small images, relative to their root, with a slash at the end
 
-	Files    int      // content files below the roots
-	Outside  []string // content files that lie below none of them
-	Pointers int      // files that are Git LFS pointers
-	LFS      bool     // .gitattributes keeps some files in Git LFS
-	MakeRoot bool     // the root does not exist yet: the folder holds no content
+	Files    int      // number of content files in the roots
+	Outside  []string // content files outside of the roots
+	Pointers int      // number of files that are Git LFS pointers
+	LFS      bool     // .gitattributes has files in Git LFS
+	MakeRoot bool     // the root does not exist: the folder has no content
 }
 
-// Ignore is a pattern for what is no content.
+// Ignore is a pattern for files that are not content.
 type Ignore struct{ Pattern, Why string }
 
-// Rule is a rule that the content needs. Does is the TOML of what it says besides its match.
+// Rule is a rule that the content needs. Does is its TOML without the match.
 type Rule struct{ Match, Does, Why string }
 
-// Look looks at a folder. Errors for people are messages K0240 and K0241.
+// Look examines a folder. Errors for users are messages K0240 and K0241.
 func Look(dir string) (*Plan, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,7 +72,7 @@ func Look(dir string) (*Plan, error) {
 	return p, nil
 }
 
-// below fills in what depends on the roots.
+// below sets the fields that depend on the roots.
 func (p *Plan) below(t *tree) {
 	seen := map[string]bool{}
 	for _, root := range p.Roots {
@@ -90,7 +89,7 @@ func (p *Plan) below(t *tree) {
 	}
 	p.Rules = append(unique(p.Rules), p.engines(t)...)
 	kept := slices.DeleteFunc(slices.Clone(p.Ignore), func(ig Ignore) bool { return !ig.Keeps() })
-	p.Ignore = append(slices.DeleteFunc(p.Ignore, Ignore.Keeps), kept...) // the last pattern that matches decides
+	p.Ignore = append(slices.DeleteFunc(p.Ignore, Ignore.Keeps), kept...) // the last matching pattern decides
 	for _, f := range t.content() {
 		if !inside(f, p.Roots) {
 			p.Outside = append(p.Outside, f)
@@ -110,8 +109,8 @@ func unique(rules []Rule) []Rule {
 	return out
 }
 
-// output is a folder for the products that is not already somebody else's. Where Kiln has built before, and only its kiln.toml is gone, it
-// is the folder of then: what lies in it is no content.
+// output returns a folder for the products that is not used for anything else. If Kiln has already built here and only
+// its kiln.toml is missing, it returns the earlier output folder, which is not content.
 func output(dir string) string {
 	is := func(name string) bool {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -131,7 +130,7 @@ func output(dir string) string {
 	return "kiln-output"
 }
 
-// Write writes the kiln.toml, and makes the source root if there is nothing to take for one. A file that is there is not touched.
+// Write writes the kiln.toml, and makes the source root if none was found. It does not overwrite a file.
 func (p *Plan) Write() error {
 	file := filepath.Join(p.Dir, project.File)
 	_, err := os.Lstat(file)

@@ -44,7 +44,7 @@ var (
 
 const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"
 
-// tone is a WAV file of 8 bits with as many frames, and a loop of all of them.
+// tone is a WAV file of 8 bits with a number of frames, and a loop over all of them.
 func tone(rate, frames int) string {
 	var b bytes.Buffer
 	w, err := wav.NewWriter(&b, wav.Format{Rate: rate, Channels: 1, Coding: wav.PCM, Bits: 16},
@@ -58,7 +58,7 @@ func tone(rate, frames int) string {
 	return b.String()
 }
 
-// imported is what Godot notes beside a file.
+// imported is the .import file that Godot writes beside a file.
 func imported(importer string, params ...string) string {
 	return "[remap]\n\nimporter=\"" + importer + "\"\n\n[deps]\n\nloop=\"no parameter\"\n\n[params]\n\n" + strings.Join(params, "\n") + "\n"
 }
@@ -142,7 +142,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestText compares the written file for each kind of project with the golden, and has it read back.
+// TestText compares the file for each kind of project with a golden file, and reads it back.
 func TestText(t *testing.T) {
 	for name, files := range projects {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text is the kiln.toml: each line says in a few words what it is for.
+// Text returns the kiln.toml. Each line has a short comment.
 func (p *Plan) Text() []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -54,13 +54,14 @@ func (p *Plan) Text() []byte {
 	return b.Bytes()
 }
 
-// families are the texture formats that fit a platform, by its name. Only the game knows whether it can load them, so they are comments.
+// families are the texture formats that suit a platform, by its name. They are written as comments, because only the
+// game's developers know whether it can load them.
 var families = []struct{ platform, family, why string }{
 	{"pc", "bc", "compressed for the graphics cards of PCs and consoles: a quarter of the memory"},
 	{"mobile", "astc", "for phones since about 2015; \"etc2\" is for all that have OpenGL ES 3"},
 }
 
-// platformText writes the first platform, and how a second one would look.
+// platformText writes the first platform, and an example of a second one.
 func platformText(b *bytes.Buffer) {
 	for i, f := range families {
 		mark := ""
@@ -96,7 +97,7 @@ func (p *Plan) ignoreText(b *bytes.Buffer) {
 	b.WriteString("]\n")
 }
 
-// aligned writes lines with comments, which stand below each other.
+// aligned writes lines with aligned comments.
 func aligned(b *bytes.Buffer, rows [][2]string) {
 	width := 0
 	for _, r := range rows {
@@ -107,7 +108,7 @@ func aligned(b *bytes.Buffer, rows [][2]string) {
 	}
 }
 
-// quote makes a TOML basic string.
+// quote returns a TOML basic string.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -16,28 +16,28 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// tree is all that lies in a folder, but for what is no content.
+// tree is the content of a folder, without files that are not content.
 type tree struct {
 	dir      string
-	output   string   // is passed over
-	files    []string // relative, forward slashes, sorted by folder
+	output   string   // is skipped
+	files    []string // relative, with forward slashes, sorted by folder
 	folders  map[string]bool
 	ignored  []found
-	shaders  []string // with the extension of source code
-	lists    []string // of content, by MonoGame
+	shaders  []string // shader files with an extension of source code
+	lists    []string // MonoGame's lists of content
 	pointers int
 	lfs      bool
 }
 
-// found is an ignore pattern with the folder where it was needed.
+// found is an ignore pattern with the folder that needs it.
 type found struct {
 	Ignore
-	folder string // that holds what it is about
-	here   bool   // the pattern is about this folder only
+	folder string // the folder that it was found in
+	here   bool   // the pattern is only for this folder
 }
 
-// walk lists a folder and all below it, but for the output folder. What cannot be read below the folder itself is passed over: the build
-// says so.
+// walk lists a folder and everything in it, except the output folder. It skips entries inside the folder that cannot be
+// read; the build reports those.
 func walk(dir, output string) (*tree, error) {
 	t := &tree{dir: dir, output: output, folders: map[string]bool{}}
 	return t, t.list("")
@@ -80,7 +80,7 @@ func (t *tree) list(folder string) error {
 	return nil
 }
 
-// head is the beginning of a file; nil if it cannot be read.
+// head returns the beginning of a file, or nil if it cannot be read.
 func (t *tree) head(file string, n int64) []byte {
 	f, err := os.Open(t.abs(file))
 	if err != nil {
@@ -95,13 +95,14 @@ func lfsPointer(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("version https://git-lfs.github.com/spec/"))
 }
 
-// always are names that Kiln passes over by itself, or that are its own.
+// always are names that Kiln ignores by default, and its own files.
 var always = []string{".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", ".kiln", ".kilnignore", "kiln.ids"}
 
-// leftovers are folders that tools make, by name. With beside they are that only next to a file or folder like this.
+// leftovers are folders that tools make, by name. If beside is set, they are leftovers only next to a matching file or
+// folder.
 var leftovers = []struct {
 	names  []string
-	beside string // matched against the names in the same folder; "" is anything
+	beside string // matches names in the same folder; "" matches any
 	why    string
 }{
 	{[]string{"node_modules"}, "", "packages of JavaScript tools"},
@@ -130,10 +131,10 @@ var scraps = []struct {
 	{regexp.MustCompile(`\.tmp$`), "", "*.tmp", "temporary files"},
 	{regexp.MustCompile(`\.(part|partial|crdownload|download)$`), "", "*.{EXT}", "unfinished downloads"},
 	{regexp.MustCompile(`^~\$`), "", "~$*", "lock files of office programs"},
-	{regexp.MustCompile(`~$|^\.#|^\..*\.sw[op]$`), "", "", ""}, // Kiln passes over these by itself
+	{regexp.MustCompile(`~$|^\.#|^\..*\.sw[op]$`), "", "", ""}, // Kiln ignores these by default
 }
 
-// junk tells whether an entry is no content; the pattern is empty where Kiln passes over it by itself.
+// junk reports whether an entry is not content. The pattern is empty if Kiln ignores it by default.
 func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, bool) {
 	switch {
 	case slices.Contains(always, name):
@@ -167,10 +168,11 @@ func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, 
 	return found{}, false
 }
 
-// maybeShader are extensions of source code that shaders have, too: .fs is F#, .h what both C and shaders include.
+// maybeShader are extensions of source code that shaders also have: .fs is F#, .h is included by C and by shaders.
 var maybeShader = []string{".fs", ".h"}
 
-// shader tells whether a file with the extension of source code is one of a shader: what it says counts, and else, what lies beside it.
+// shader reports whether a file with an extension of source code is a shader. Its content decides, or else the files
+// beside it.
 func (t *tree) shader(folder, name string, siblings []string) bool {
 	head := t.head(path.Join(folder, name), 64<<10)
 	if shaderText().Match(head) {
@@ -185,7 +187,7 @@ func (t *tree) shader(folder, name string, siblings []string) bool {
 	})
 }
 
-// What only a shader says, and what only a program does.
+// Text that occurs only in shaders, and text that occurs only in programs.
 var (
 	shaderText = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^\s*#version\s+\d|\bgl_(FragColor|FragCoord|FragData|Position|PointCoord)\b|^\s*void\s+main\s*\(|^\s*(uniform|varying|precision)\s+\w+|\b(float|half)[234](x[234])?\s+\w+`)
@@ -227,10 +229,10 @@ func besides(pattern, name string) bool {
 	return slices.Contains(strings.Split(exts, ","), strings.TrimPrefix(path.Ext(name), "."))
 }
 
-// branch is the part of a tree below a source root. Its paths are relative to the root.
+// branch is the part of a tree in a source root. Its paths are relative to the root.
 type branch struct {
 	t       *tree
-	root    string // "" is all
+	root    string // "" is the whole tree
 	files   []string
 	ignored []Ignore
 }
@@ -256,8 +258,8 @@ func (t *tree) below(root string) *branch {
 	return b
 }
 
-// keepShaders takes back shaders from patterns that leave out source code: a folder's at once, if it holds no source code of their
-// extension.
+// keepShaders excludes shaders from the patterns that ignore source code. It excludes a whole folder if the folder has
+// no source code with their extension.
 func (b *branch) keepShaders() {
 	for _, f := range b.t.shaders {
 		rel, below := strings.CutPrefix(f, b.prefix())
@@ -279,7 +281,7 @@ func (b *branch) keepShaders() {
 
 const keptWhy = "not these: shaders"
 
-// Keeps tells whether it takes something back from the patterns before it.
+// Keeps reports whether the pattern cancels earlier ones.
 func (i Ignore) Keeps() bool { return i.Why == keptWhy }
 
 func (b *branch) prefix() string {
@@ -291,7 +293,7 @@ func (b *branch) prefix() string {
 
 func (b *branch) abs(file string) string { return b.t.abs(path.Join(b.root, file)) }
 
-// inside reports whether a file lies below one of several folders.
+// inside reports whether a file is in one of several folders.
 func inside(file string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return f == "." || strings.HasPrefix(file, f+"/") })
 }

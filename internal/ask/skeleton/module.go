@@ -15,29 +15,29 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 )
 
-// packages is the folder of Kiln's packages, a module of its own.
+// packages is the folder of Kiln's packages, which is a module.
 const packages = "tools/kiln-go"
 
 // mark is the first line of its go.mod.
 const mark = "// Kiln's packages for processors in Go. Kiln wrote this folder; after an update of Kiln, `kiln new source` writes it again.\n"
 
-// goVersion is the least one that Kiln's packages are compiled with.
+// goVersion is the oldest version that compiles Kiln's packages.
 const goVersion = "1.26.0"
 
-// goModule is the module that the project folder belongs to.
+// goModule is the module that contains the project folder.
 type goModule struct {
-	dir     string // of the project
-	root    string // of the module
+	dir     string // folder of the project
+	root    string // folder of the module
 	path    string // import path of the project folder
-	mod     string // what go.mod becomes, and go.sum; "" if they stay
+	mod     string // new text of go.mod and of go.sum; "" if unchanged
 	sum     string
 	newMod  bool
 	sources []file   // Kiln's packages
-	next    []string // what to run before it can be compiled
+	next    []string // commands to run before it can be compiled
 }
 
-// goModule finds the go.mod at or above the project folder, or makes one in it, and has it require Kiln's packages, which are laid beside
-// the processor. A module that has them from elsewhere keeps them.
+// goModule finds the go.mod at or above the project folder, or makes one there. It adds a requirement for Kiln's
+// packages, which are written beside the processor. A module that has them from elsewhere is not changed.
 func (r *Request) goModule() (*goModule, error) {
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
@@ -78,10 +78,10 @@ func (r *Request) goModule() (*goModule, error) {
 	return m, m.require(string(old), string(sum), here, r.Source, all)
 }
 
-// requirement is a line of a go.mod that requires a module.
+// requirement matches a line of a go.mod that requires a module.
 var requirement = regexp.MustCompile(`(?m)^(?:require |\t)(\S+) (v\S+)`)
 
-// require adds to go.mod and go.sum what they lack: Kiln's packages and, for all of them, the modules that these are compiled with.
+// require adds what is missing in go.mod and go.sum: Kiln's packages, and with all the modules that they need.
 func (m *goModule) require(old, sum, here string, source fs.FS, all bool) error {
 	var mod strings.Builder
 	if !strings.Contains(old, here) {
@@ -110,7 +110,7 @@ func (m *goModule) require(old, sum, here string, source fs.FS, all bool) error 
 		if lines.Len() > 0 {
 			fmt.Fprintf(&mod, "\nrequire (\n%s)\n", lines.String())
 		}
-		if other { // another version is there already: the newer one is right for both
+		if other { // another version is required already; the newer one works for both
 			m.next = append(m.next, "go mod tidy")
 		}
 		for line := range strings.Lines(string(sums)) {
@@ -128,7 +128,7 @@ func (m *goModule) require(old, sum, here string, source fs.FS, all bool) error 
 	return nil
 }
 
-// sources are Kiln's packages, or those of them alone that a guest is compiled with.
+// sources returns Kiln's packages, or without all only those that a guest needs.
 func sources(source fs.FS, all bool) (files []file, err error) {
 	guest := func(name string) bool {
 		folder := path.Dir(name)
@@ -151,7 +151,7 @@ func sources(source fs.FS, all bool) (files []file, err error) {
 	return files, err
 }
 
-// write writes Kiln's packages, and what go.mod and go.sum lack, and gives what to tell of that. Packages that are there already are
+// write writes Kiln's packages, and what go.mod and go.sum lack. It returns the files to report. Existing packages are
 // replaced if Kiln wrote them.
 func (m *goModule) write() (written []file, err error) {
 	if len(m.sources) > 0 {
@@ -176,7 +176,8 @@ func (m *goModule) write() (written []file, err error) {
 	return written, nil
 }
 
-// lay puts Kiln's packages into their folder, in the place of those that are there. What is complete is not cut down to what a guest needs.
+// lay writes Kiln's packages to their folder and replaces existing ones. A complete set is not replaced by one for
+// guests.
 func lay(dir string, files []file) error {
 	folder := filepath.Join(dir, filepath.FromSlash(packages))
 	switch old, err := os.ReadFile(filepath.Join(folder, "go.mod")); {
@@ -192,13 +193,13 @@ func lay(dir string, files []file) error {
 	return err
 }
 
-// leastComplete is fewer files than all of Kiln's packages have, and more than those for guests.
+// leastComplete is a number of files between that of the packages for guests and that of all packages.
 const leastComplete = 50
 
-// complete tells whether all of Kiln's packages are there.
+// complete reports whether all of Kiln's packages are there.
 func complete(dir string) bool { return exists(dir, path.Join(packages, "kiln.go")) }
 
-// Renew writes Kiln's packages anew into a project that has them, in the version of this kiln.
+// Renew writes Kiln's packages again into a project that has them, in the version of this kiln.
 func Renew(dir string, source fs.FS) (*Written, error) {
 	if !exists(dir, path.Join(packages, "go.mod")) {
 		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no folder %s", packages).WithHint("kiln new processor NAME --lang go writes it, or --lang wasm")

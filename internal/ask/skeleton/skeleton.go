@@ -1,7 +1,7 @@
-// Package skeleton writes the first files of a processor of a project's own: one that works, and its golden test.
+// Package skeleton writes the first files of a project's own processor: a working processor and its golden test.
 //
-// It overwrites nothing, and adds to what is there: a line of kiln.toml and what stands at the end of it, what go.mod and go.sum lack. The
-// files are templates below files, a folder a language.
+// It overwrites nothing. It adds to kiln.toml a line and a table at the end, and to go.mod and go.sum what they lack.
+// The templates are in files, a folder for each language.
 package skeleton
 
 import (
@@ -24,32 +24,34 @@ import (
 	"github.com/kiln-pipeline/kiln/processor/wasmguest"
 )
 
-// Languages that there are skeletons in: a script, Go compiled into a kiln of the project's own, and Go and C as WebAssembly.
+// Languages are the languages with a skeleton: a script, Go compiled into the project's own kiln, and Go and C as
+// WebAssembly.
 var Languages = []string{"star", "go", "wasm", "c"}
 
 //go:embed files
 var templates embed.FS
 
-// kilnModule is what Go code of a processor imports.
+// kilnModule is the module that Go code of a processor imports.
 const kilnModule = "github.com/kiln-pipeline/kiln"
 
-// Request says what to write.
+// Request has the settings for a new processor.
 type Request struct {
-	Dir     string // of the project
-	Project string // its name
-	Name    string // of the processor
+	Dir     string // folder of the project
+	Project string // name of the project
+	Name    string // name of the processor
 	Lang    string // one of Languages
-	Source  fs.FS  // of Kiln, for processors in Go
-	DryRun  bool   // write nothing, and say what would be written
+	Source  fs.FS  // Kiln's sources, for processors in Go
+	DryRun  bool   // write nothing, only return what would be written
 }
 
-// Written is what was written.
+// Written is the result.
 type Written struct {
 	Files []string // relative to the project folder, with forward slashes
 	Next  []string // commands to run in the project folder, in order
 }
 
-// New writes a processor's first files into a project and, unless it is compiled in, names it in kiln.toml.
+// New writes a processor's first files into a project. It declares the processor in kiln.toml, unless it is compiled
+// in.
 func New(r Request) (*Written, error) {
 	folder := path.Join("tools", r.Name)
 	if r.Lang == "go" && r.Name == "kiln" || folder == packages {
@@ -111,7 +113,7 @@ func New(r Request) (*Written, error) {
 	return w.write(r.Dir, files, m, declaration, named)
 }
 
-// write writes the files, Kiln's packages, and what kiln.toml is to declare.
+// write writes the files and Kiln's packages, and declares the processor in kiln.toml.
 func (w *Written) write(dir string, files []file, m *goModule, declaration string, named bool) (*Written, error) {
 	var err error
 	if w.Files, err = write(dir, files); err != nil {
@@ -128,7 +130,7 @@ func (w *Written) write(dir string, files []file, m *goModule, declaration strin
 	return w, err
 }
 
-// plan says what would be written.
+// plan returns what would be written.
 func (w *Written) plan(dir string, files []file, m *goModule, declares bool) (*Written, error) {
 	if err := free(dir, files); err != nil {
 		return nil, err
@@ -145,13 +147,13 @@ func (w *Written) plan(dir string, files []file, m *goModule, declares bool) (*W
 	return w, nil
 }
 
-// ownMain is the program of a kiln of the project's own.
+// ownMain is the program of a project's own kiln.
 const ownMain = "tools/kiln/main.go"
 
-// file is one to write.
+// file is a file to write.
 type file struct{ name, text string }
 
-// read makes files of a folder of templates. The ending .txt keeps the go tool from Go files.
+// read returns the files of a folder of templates. Templates in Go end in .txt, so that the go tool ignores them.
 func read(from, to string, text *strings.Replacer) (files []file, err error) {
 	err = fs.WalkDir(templates, from, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -168,7 +170,7 @@ func read(from, to string, text *strings.Replacer) (files []file, err error) {
 	return files, err
 }
 
-// free is an error if one of some files is there.
+// free returns an error if one of the files exists.
 func free(dir string, files []file) error {
 	for _, f := range files {
 		if exists(dir, f.name) {
@@ -178,7 +180,7 @@ func free(dir string, files []file) error {
 	return nil
 }
 
-// write writes files if none of them is there.
+// write writes files. It returns an error if one of them exists.
 func write(dir string, files []file) (written []string, err error) {
 	if err := free(dir, files); err != nil {
 		return nil, err
@@ -203,14 +205,15 @@ func exists(dir, name string) bool {
 
 var projectTable = regexp.MustCompile(`(?m)^\[project\][ \t]*(#.*)?\r?\n`)
 
-// nameKiln tells whether kiln.toml can be told of the project's own kiln: it has no other, and a plain table [project].
+// nameKiln reports whether the project's own kiln can be added to kiln.toml: there is no other, and [project] is a
+// plain table.
 func nameKiln(name string) (bool, error) {
 	p, _ := project.Load(filepath.Dir(name), project.Given{})
 	text, err := os.ReadFile(name)
 	return p != nil && p.Kiln == "" && projectTable.Match(text), err
 }
 
-// declare adds text at the end of a file, and names the project's own kiln in its table [project].
+// declare adds text at the end of a file, and with kiln the project's own kiln to its table [project].
 func declare(file, text string, kiln bool) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -228,7 +231,7 @@ func declare(file, text string, kiln bool) error {
 	return disk.Save(file, old)
 }
 
-// goName is a package's name for a processor's.
+// goName returns a package name for a processor's name.
 func goName(name string) string {
 	name = strings.ReplaceAll(name, "-", "")
 	if name[0] <= '9' {

@@ -19,15 +19,15 @@ func TestGoName(t *testing.T) {
 	}
 }
 
-// kilnSource stands for Kiln's.
+// kilnSource replaces Kiln's sources in these tests.
 var kilnSource = fstest.MapFS{
 	"go.mod": {Data: []byte("module " + kilnModule + "\n\ngo 1.26.0\n\nrequire (\n\ta.example/x v1.0.0\n\tb.example v2.0.0+incompatible\n)\n\nreplace a.example/x => a.example/y v1.0.0\n")},
 	"go.sum": {Data: []byte("a.example/x v1.0.0 h1:a\nb.example v2.0.0+incompatible h1:b\n")}, "kiln.go": {Data: []byte("package kiln\n")}, "LICENSE": {},
 	"processor/processor.go": {}, "processor/pack/pack.go": {}, "processor/wasmguest/c/kiln_guest.h": {}, "internal/base/digest/digest.go": {},
 }
 
-// TestGoModule: code in Go belongs to the module that is there, or to a new one; that requires Kiln's packages, and what these are compiled
-// with.
+// TestGoModule checks that code in Go belongs to the existing module, or to a new one, and that this module requires
+// Kiln's packages and the modules that they need.
 func TestGoModule(t *testing.T) {
 	const here = "\nrequire " + kilnModule + " v0.0.0\n\nreplace " + kilnModule + " => ./"
 	const indirect = "\nrequire (\n\ta.example/x v1.0.0 // indirect\n\tb.example v2.0.0+incompatible // indirect\n)\n"
@@ -89,7 +89,7 @@ func TestGoModule(t *testing.T) {
 	}
 }
 
-// TestDeclare: kiln.toml is told of the project's own kiln in its table, and of a processor at its end.
+// TestDeclare checks that kiln.toml gets the project's own kiln in its table, and a processor at its end.
 func TestDeclare(t *testing.T) {
 	for old, want := range map[string]string{
 		"[project]\nname = \"a\"":                   "[project]\nkiln = \"tools/kiln\"\nname = \"a\"",

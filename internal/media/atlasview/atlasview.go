@@ -1,7 +1,7 @@
-// Package atlasview draws the pages of an atlas for people who want to see how well it is packed: what is on a page, where
-// each frame ends and what it is called, and how much room is wasted.
+// Package atlasview draws a page of an atlas as a picture that shows how well the page is packed: its content, the
+// border and name of each frame, and the unused area.
 //
-// Its rules: it only draws, and knows no files; the same table and pixels give the same picture.
+// It reads no files. The same table and pixels give the same picture.
 package atlasview
 
 import (
@@ -18,43 +18,44 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// The colours are those of a dark tool: everything that is not content keeps low, but for waste, which is what one is looking for.
+// The colours are muted, as in tools with a dark theme. Only unused area stands out, because that is what users look
+// for.
 var (
 	ground = color.NRGBA{27, 30, 36, 255}
 	bar    = color.NRGBA{40, 44, 52, 255}
 	ink    = color.NRGBA{222, 226, 234, 255}
 	faint  = color.NRGBA{146, 154, 168, 255}
-	light  = color.NRGBA{76, 80, 88, 255} // the two of the chequerboard behind what is transparent
+	light  = color.NRGBA{76, 80, 88, 255} // the two colours of the checkerboard behind transparent pixels
 	dark   = color.NRGBA{62, 66, 73, 255}
 	waste  = color.NRGBA{110, 36, 46, 255}
 	stripe = color.NRGBA{136, 48, 56, 255}
 	edge   = color.NRGBA{104, 200, 255, 255}
 	turned = color.NRGBA{255, 196, 84, 255}
 	split  = color.NRGBA{120, 230, 130, 255}
-	plate  = color.NRGBA{16, 18, 22, 190} // behind names
+	plate  = color.NRGBA{16, 18, 22, 190} // background of names
 )
 
 const (
 	margin    = 12
 	barHeight = 40
-	textWidth = 7 // of a letter, and height of a line, of the font
+	textWidth = 7 // width of a letter and height of a line of the font, in pixels
 	lineTall  = 13
-	wanted    = 1400 // pages that are smaller are enlarged up to this, in whole steps
+	wanted    = 1400 // smaller pages are enlarged towards this size in pixels, by a whole factor
 	mostZoom  = 8
 )
 
-// Stats is what one page comes to.
+// Stats are the counts for one page.
 type Stats struct {
-	Frames  int // on the page
-	Places  int // fewer, where images share one
-	Covered int // pixels
-	Area    int // pixels
+	Frames  int // frames on the page
+	Places  int // rectangles with content; fewer than Frames if frames share an image
+	Covered int // pixels with content
+	Area    int // pixels of the page
 }
 
-// Fill is the share of the page that is covered, 0 to 1.
+// Fill returns the share of the page that is covered, 0 to 1.
 func (s Stats) Fill() float64 { return float64(s.Covered) / float64(max(s.Area, 1)) }
 
-// Measure counts what is on a page.
+// Measure returns the counts for a page.
 func Measure(t *atlas.Table, page int) Stats {
 	s := Stats{Area: t.Pages[page].Width * t.Pages[page].Height}
 	for _, p := range placesOf(t, page) {
@@ -65,12 +66,12 @@ func Measure(t *atlas.Table, page int) Stats {
 	return s
 }
 
-// place is where one or more frames are.
+// place is a rectangle of the page with the frames that lie there.
 type place struct {
 	at     image.Rectangle
 	names  []string
 	turned bool
-	frame  *atlas.Frame // the first
+	frame  *atlas.Frame // the first of the frames
 }
 
 func placesOf(t *atlas.Table, page int) []*place {
@@ -94,7 +95,7 @@ func placesOf(t *atlas.Table, page int) []*place {
 	return all
 }
 
-// Draw draws a page. pixels may be nil, if they cannot be had: frames are then empty.
+// Draw draws a page. If pixels is nil, the frames are drawn empty.
 func Draw(t *atlas.Table, page int, pixels *pixel.Image) *image.NRGBA {
 	p := t.Pages[page]
 	zoom := max(1, min(mostZoom, wanted/max(p.Width, p.Height, 1)))
@@ -120,7 +121,7 @@ func Draw(t *atlas.Table, page int, pixels *pixel.Image) *image.NRGBA {
 	return c.img
 }
 
-// canvas is a picture being drawn: a page, enlarged, below a bar with its title.
+// canvas is a picture being drawn: the enlarged page below a bar with its title.
 type canvas struct {
 	img    *image.NRGBA
 	zoom   int
@@ -138,12 +139,12 @@ func (c *canvas) titles(t *atlas.Table, page int) (title, detail string) {
 	return title, detail
 }
 
-// rect is a rectangle of the page on the canvas.
+// rect converts a rectangle of the page to canvas coordinates.
 func (c *canvas) rect(r image.Rectangle) image.Rectangle {
 	return image.Rectangle{r.Min.Mul(c.zoom), r.Max.Mul(c.zoom)}.Add(c.origin)
 }
 
-// waste fills the page with slanted stripes; what is covered is drawn over it.
+// waste fills the page with slanted stripes. Frames are drawn over them.
 func (c *canvas) waste(w, h int) {
 	r := c.rect(image.Rect(0, 0, w, h))
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -157,7 +158,7 @@ func (c *canvas) waste(w, h int) {
 	}
 }
 
-// content draws what is in a frame, over a chequerboard where it is transparent.
+// content draws the pixels of a frame, over a checkerboard where they are transparent.
 func (c *canvas) content(p *place, pixels *pixel.Image) {
 	r := c.rect(p.at)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -175,20 +176,20 @@ func (c *canvas) content(p *place, pixels *pixel.Image) {
 	}
 }
 
-// over lays a colour with straight alpha over an opaque one.
+// over blends a colour with straight alpha over an opaque colour.
 func over(top [4]byte, back color.NRGBA) color.NRGBA {
 	a := int(top[3])
 	mix := func(t, b uint8) uint8 { return uint8((int(t)*a + int(b)*(255-a) + 127) / 255) }
 	return color.NRGBA{mix(top[0], back.R), mix(top[1], back.G), mix(top[2], back.B), 255}
 }
 
-// outline draws the edge of a frame, and where a nine-patch is split.
+// outline draws the border of a frame, and the split lines of a nine-patch.
 func (c *canvas) outline(p *place) {
 	r, line := c.rect(p.at), edge
 	if p.turned {
 		line = turned
 	}
-	// Without enlargement the line would hide the edge pixels themselves: it is thin then, and half transparent.
+	// Without enlargement the line covers the edge pixels of the frame. It is then one pixel wide and half transparent.
 	if c.zoom == 1 {
 		line.A = 150
 	}
@@ -219,7 +220,7 @@ func (c *canvas) box(r image.Rectangle, line color.NRGBA) {
 	}
 }
 
-// dashes draws a line of the page that is empty in one direction.
+// dashes draws a dashed line. r is the line in page coordinates; its width or height is 0.
 func (c *canvas) dashes(r image.Rectangle) {
 	r = c.rect(r)
 	for x := r.Min.X; x < max(r.Max.X, r.Min.X+1); x++ {
@@ -235,7 +236,8 @@ func (c *canvas) dot(x, y int, line color.NRGBA) {
 	c.img.SetNRGBA(x, y, over([4]byte{line.R, line.G, line.B, line.A}, c.img.NRGBAAt(x, y)))
 }
 
-// name writes what a frame is called into it, as far as there is room: at least three letters, or nothing.
+// name writes the name of a frame into the frame. It cuts the name to fit, and writes nothing if fewer than three
+// letters fit.
 func (c *canvas) name(p *place) {
 	r := c.rect(p.at)
 	text := p.names[0]
@@ -258,7 +260,7 @@ func (c *canvas) name(p *place) {
 	c.text(r.Min.X+3, r.Min.Y+1, text, ink)
 }
 
-// text writes a line whose top left corner is at x, y.
+// text writes a line of text with its top left corner at x, y.
 func (c *canvas) text(x, y int, s string, ink color.NRGBA) {
 	d := font.Drawer{Dst: c.img, Src: image.NewUniform(ink), Face: basicfont.Face7x13, Dot: fixed.P(x, y+basicfont.Face7x13.Ascent)}
 	d.DrawString(s)

@@ -34,7 +34,7 @@ func example() (*atlas.Table, *pixel.Image) {
 
 func TestMeasure(t *testing.T) {
 	table, _ := example()
-	// 20 x 10 and 30 x 20, and 20 x 16 for the one that is turned.
+	// The frames are 20 x 10, 30 x 20, and 20 x 16 (the rotated one).
 	if s := Measure(table, 0); s != (Stats{Frames: 4, Places: 3, Covered: 200 + 600 + 320, Area: 2048}) || s.Fill() != 1120./2048 {
 		t.Errorf("%+v", s)
 	}
@@ -71,7 +71,8 @@ func TestDraw(t *testing.T) {
 			}
 		}
 	}
-	// Enlarged 8 times, so the middle of the page's pixel 60,30 is waste, and that of 26,4 is its own colour: opaque there.
+	// The page is enlarged 8 times. The middle of pixel 60,30 is unused area. The middle of pixel 26,4 has its own
+	// colour, because it is opaque.
 	at := func(px, py int) color.NRGBA { return got.NRGBAAt(margin+8*px+4, barHeight+margin+8*py+4) }
 	if c := at(60, 30); c != waste && c != stripe {
 		t.Errorf("waste is %v", c)
@@ -79,7 +80,7 @@ func TestDraw(t *testing.T) {
 	if c := at(30, 12); c != (color.NRGBA{120, 96, 120, 255}) {
 		t.Errorf("content is %v", c)
 	}
-	// Without pixels, and with nothing in it.
+	// Draw also works without pixels, and with an empty table.
 	Draw(table, 0, nil)
 	Draw(&atlas.Table{Pages: []atlas.Page{{File: "x", Width: 1, Height: 1}}}, 0, nil)
 }

@@ -1,4 +1,4 @@
-// Package header puts into words what a file holds, by a function for each group of formats.
+// Package header describes in words what a file contains. It has one function for each group of formats.
 package header
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// MaxSize is the largest file that is worth reading for this, in bytes.
+// MaxSize is the size in bytes above which files are not read for a description.
 const MaxSize = 256 << 20
 
-// KTX2 describes a KTX 2.0 texture. Of all functions here, an error says that the bytes are not of the format.
+// KTX2 describes a KTX 2.0 texture. Like all functions here, it returns an error if the bytes are not of the format.
 func KTX2(_ string, data []byte) (string, error) {
 	t, n, err := ktx2.DecodeConfig(data)
 	if err != nil {
@@ -44,7 +44,7 @@ func KTX2(_ string, data []byte) (string, error) {
 	return strings.Join(words, ", "), nil
 }
 
-// DDS describes a DirectDraw Surface.
+// DDS describes a DirectDraw Surface texture.
 func DDS(_ string, data []byte) (string, error) {
 	t, err := dds.Decode(data)
 	if err != nil {
@@ -58,7 +58,7 @@ func DDS(_ string, data []byte) (string, error) {
 	return strings.Join(words, ", "), nil
 }
 
-// Atlas describes a frame table, or what libGDX and Spine call so, which is text.
+// Atlas describes a frame table of Kiln, or an atlas in the text format of libGDX and Spine.
 func Atlas(name string, data []byte) (string, error) {
 	if !bytes.HasPrefix(data, []byte("KATL")) && utf8.Valid(data) && bytes.ContainsRune(data, '\n') {
 		return Text(name, data)
@@ -70,7 +70,7 @@ func Atlas(name string, data []byte) (string, error) {
 	return table(t), nil
 }
 
-// GLTF describes a model, as text or binary.
+// GLTF describes a glTF model, in text or binary form.
 func GLTF(_ string, data []byte) (string, error) {
 	d, err := gltf.Read(data, gltf.DefaultLimits())
 	if err != nil {
@@ -79,7 +79,7 @@ func GLTF(_ string, data []byte) (string, error) {
 	return model(d, bytes.HasPrefix(data, []byte("glTF"))), nil
 }
 
-// Picture describes an image file, by its head.
+// Picture describes an image file from its header.
 func Picture(name string, data []byte) (string, error) {
 	c, err := pixel.DecodeConfig(name, data)
 	if err != nil {
@@ -101,7 +101,7 @@ func Picture(name string, data []byte) (string, error) {
 	return strings.Join(words, ", "), nil
 }
 
-// Data describes a document that parse reads.
+// Data returns a function that describes a document. parse reads the document.
 func Data(format string, parse func([]byte) (document.Value, error)) func(string, []byte) (string, error) {
 	return func(_ string, data []byte) (string, error) {
 		v, err := parse(data)
@@ -118,7 +118,7 @@ func Data(format string, parse func([]byte) (document.Value, error)) func(string
 	}
 }
 
-// Text describes a text.
+// Text describes a text file.
 func Text(_ string, data []byte) (string, error) {
 	if !utf8.Valid(data) {
 		return "", errors.New("it is not text in UTF-8")
@@ -143,7 +143,7 @@ func Font(_ string, data []byte) (string, error) {
 	return strings.Join(append(words, count(f.NumGlyphs(), "glyph")), ", "), nil
 }
 
-// side is the size in pixels; depth is 0 in two dimensions.
+// side formats a size in pixels. depth is 0 for a two-dimensional texture.
 func side(w, h, depth int) string {
 	if depth > 0 {
 		return fmt.Sprintf("%d x %d x %d", w, h, depth)
@@ -151,7 +151,7 @@ func side(w, h, depth int) string {
 	return fmt.Sprintf("%d x %d", w, h)
 }
 
-// shape is what a texture is beside an image.
+// shape describes a texture that is not a plain 2D image.
 func shape(cube bool, layers int) (words []string) {
 	if cube {
 		words = append(words, "cube")
@@ -181,7 +181,7 @@ func table(t *atlas.Table) string {
 	return strings.Join(words, ", ")
 }
 
-// model counts what is in a model, as far as there is any.
+// model lists the counts of what a model contains. Counts of 0 are left out.
 func model(d *gltf.Document, binary bool) string {
 	words := []string{"glTF text"}
 	if binary {

@@ -8,12 +8,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// codecs are the names of codings for people; those that are not here are as they are.
+// codecs are display names of codecs. A codec that is not listed is shown by its own name.
 var codecs = map[string]string{
 	"pcm": "PCM", "adpcm": "IMA ADPCM", "ms-adpcm": "MS ADPCM", "a-law": "A-law", "vorbis": "Vorbis", "opus": "Opus", "flac": "FLAC", "qoa": "QOA", "mp3": "MP3",
 }
 
-// Sound describes a sound of any format that Kiln reads.
+// Sound describes a sound in any format that Kiln reads.
 func Sound(_ string, data []byte) (string, error) {
 	f, err := soundfile.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {

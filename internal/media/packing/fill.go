@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// packer fills pages. It keeps memory from one try to the next.
+// packer fills pages. It reuses its memory for each attempt.
 type packer struct {
 	o      Options
 	rects  maxRects
@@ -14,7 +14,7 @@ type packer struct {
 	failed []piece
 }
 
-// fill makes the next page: all of must that can be on one page, and of the others what still fits.
+// fill fills the next page with as many of must as fit, then with as many of may as still fit.
 func (p *packer) fill(must, may []piece) (page Size, placed []placement, left []piece) {
 	musts, mays := &set{pieces: must}, &set{pieces: may}
 	all := slices.Concat(must, may)
@@ -45,7 +45,7 @@ func (p *packer) fill(must, may []piece) (page Size, placed []placement, left []
 	return page, placed, left
 }
 
-// shrink finds a small page for pieces that are placed on the largest one.
+// shrink finds a smaller page for pieces that were placed on a page of the largest size.
 func (p *packer) shrink(pieces []piece, placed []placement) (Size, []placement) {
 	s := &search{p: p, pieces: &set{pieces: pieces}, none: &set{}, ways: ways(len(pieces), p.o.Methods)}
 	s.keep(p.o.largest(), placed)
@@ -61,19 +61,19 @@ func (p *packer) shrink(pieces []piece, placed []placement) (Size, []placement) 
 	return s.page, s.placed
 }
 
-// search looks for a small page that holds all pieces.
+// search looks for the smallest page that holds all pieces.
 type search struct {
 	p            *packer
 	pieces, none *set
 	ways         []way
-	area         int  // of all pieces, with padding
-	least        Size // no page that is less wide or high can hold all
+	area         int  // of all pieces, with padding, in pixels
+	least        Size // no page with a smaller width or height can hold all pieces
 
-	page   Size // the best so far, and what lies where on it
+	page   Size // the best page so far, and the placements on it
 	placed []placement
 }
 
-// keep takes a page if it is smaller than what there is.
+// keep records a page if it is smaller than the best so far.
 func (s *search) keep(page Size, placed []placement) {
 	page = s.p.o.crop(page, s.pieces, placed)
 	if s.placed != nil && !smaller(page, s.page) {
@@ -82,7 +82,7 @@ func (s *search) keep(page Size, placed []placement) {
 	s.page, s.placed = page, slices.Clone(placed)
 }
 
-// smaller compares by area, then prefers what is nearer to a square.
+// smaller compares by area. Of two pages with the same area, the one nearer to a square is smaller.
 func smaller(a, b Size) bool {
 	if a.W*a.H != b.W*b.H {
 		return a.W*a.H < b.W*b.H
@@ -90,7 +90,7 @@ func smaller(a, b Size) bool {
 	return max(a.W, a.H) < max(b.W, b.H)
 }
 
-// fits tries to place everything on a page of that size.
+// fits reports whether all pieces can be placed on a page of this size, and keeps the page if so.
 func (s *search) fits(page Size) bool {
 	room := s.p.o.room(page)
 	if room.W*room.H < s.area {
@@ -102,14 +102,15 @@ func (s *search) fits(page Size) bool {
 			s.keep(page, a.placed)
 			found = true
 			if s.p.o.PowerOfTwo || len(s.pieces.pieces) > 200 {
-				break // else another way may leave more empty at the right or the bottom
+				break // in other cases, another way may leave more empty space at the right or the bottom, which crop removes
 			}
 		}
 	}
 	return found
 }
 
-// powersOfTwo tries them by area, and those of the same area from square to narrow, wide before high.
+// powersOfTwo tries pages whose sides are powers of two, by area. Of pages with the same area, squares come first, then
+// narrower ones; wide ones come before high ones.
 func (s *search) powersOfTwo() {
 	o, largest := s.p.o, s.p.o.largest()
 	var sizes []Size
@@ -136,15 +137,16 @@ func (s *search) powersOfTwo() {
 	}
 }
 
-// anySize bisects between a page that would be full and the best so far, for pages that are square, then wide, then high.
+// anySize searches by bisection between the area of the pieces and the best page so far. It tries square pages, then
+// wide, then high ones.
 func (s *search) anySize() {
 	shapes := []float64{1}
 	if !s.p.o.Square {
 		shapes = []float64{1, 4. / 3, 3. / 4, 2, 1. / 2}
 	}
 	for _, shape := range shapes {
-		const steps = 100 // of a hundredth of the area each
-		lo, hi := -1, 1   // what does not fit, what is to be tried
+		const steps = 100 // a step is a hundredth of the area
+		lo, hi := -1, 1   // lo does not fit; hi is the next to try
 		for hi < steps && !s.fitsShape(shape, hi) {
 			lo, hi = hi, 2*hi
 		}
@@ -159,8 +161,9 @@ func (s *search) anySize() {
 	}
 }
 
-// fitsShape tries a page of about that ratio of width to height whose room is larger than needed by some hundredths. One that is not
-// smaller than the best so far counts as fitting: there is no need to look at it.
+// fitsShape reports whether all pieces fit on a page with about the given ratio of width to height, whose area is
+// larger than the area of the pieces by the given number of hundredths. A page that is not smaller than the best so far
+// counts as fitting, without a try.
 func (s *search) fitsShape(shape float64, hundredths int) bool {
 	o := s.p.o
 	area := float64(s.area) * (1 + float64(hundredths)/100)

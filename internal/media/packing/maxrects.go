@@ -1,38 +1,39 @@
 package packing
 
-// Method is a way to choose the place of a rectangle on a page.
+// Method is a strategy for choosing the position of a rectangle on a page.
 type Method int
 
-// The five rules of MaxRects in Jukka Jylänki, "A Thousand Ways to Pack the Bin: A Practical Approach to
-// Two-Dimensional Rectangle Bin Packing", 2010, and the skyline of the same paper.
+// The five heuristics of MaxRects and the skyline algorithm, from Jukka Jylänki, "A Thousand Ways to Pack the Bin: A
+// Practical Approach to Two-Dimensional Rectangle Bin Packing", 2010.
 const (
-	ShortSide  Method = iota // BSSF: the free rectangle whose tighter side leaves least
-	LongSide                 // BLSF: whose wider side leaves least
-	Area                     // BAF: the smallest one
-	BottomLeft               // BL: the topmost place, then the leftmost
-	Contact                  // CP: where most of the edges touches something
-	Skyline                  // the topmost place on the outline of what is there, with least lost below it
+	ShortSide  Method = iota // BSSF: the free rectangle where the shorter leftover side is smallest
+	LongSide                 // BLSF: the free rectangle where the longer leftover side is smallest
+	Area                     // BAF: the smallest free rectangle
+	BottomLeft               // BL: the topmost position, then the leftmost
+	Contact                  // CP: the position where most of the outline touches something
+	Skyline                  // the topmost position on the skyline, with the least area lost below it
 
-	methods // how many there are
+	methods // number of methods
 )
 
-// box is a rectangle by its corners: x0 <= x < x1, y0 <= y < y1. 32 bits: a page's free list then stays in the first-level cache.
+// box is a rectangle given by its corners: x0 <= x < x1, y0 <= y < y1. The fields have 32 bits so that a page's free
+// list stays in the first-level cache.
 type box struct{ x0, y0, x1, y1 int32 }
 
 func (b box) contains(o box) bool {
 	return b.x0 <= o.x0 && b.y0 <= o.y0 && o.x1 <= b.x1 && o.y1 <= b.y1
 }
 
-// maxRects is one page being filled. It keeps the list of its maximal free rectangles, which may overlap. A
-// rectangle goes into the top left corner of one of them; then every free rectangle that it touches is
-// replaced by the up to four maximal ones around it, and those that lie inside another are dropped.
+// maxRects is one page being filled. It keeps a list of its maximal free rectangles, which may overlap. A rectangle is
+// placed in the top left corner of one of them. Then each free rectangle that it overlaps is replaced by up to four
+// maximal rectangles around it, and those that lie inside another one are removed.
 type maxRects struct {
 	method Method
 	free   []box
-	near   []box // those kept that touch the rectangle placed last; kept for its memory
-	made   []box // by the rectangle placed last; kept for its memory
+	near   []box // kept rectangles that touch the rectangle placed last; a field to reuse its memory
+	made   []box // rectangles created by the last placement; a field to reuse its memory
 
-	// Free rectangles that are narrower or lower are useless for all that is still to come, and are dropped.
+	// Free rectangles narrower than minW or lower than minH are removed, because no remaining rectangle fits there.
 	minW, minH int32
 
 	touch *contacts // for Contact only
@@ -50,10 +51,11 @@ func (m *maxRects) reset(room Size, method Method) {
 	}
 }
 
-// least says how small what is still to come may be.
+// least sets the least width and height of the rectangles that are still to be placed.
 func (m *maxRects) least(s Size) { m.minW, m.minH = int32(s.W), int32(s.H) }
 
-// score of a place: the lowest first wins, then second, then the topmost and leftmost place.
+// score rates a position; lower is better. first is compared first, then second. If both are equal, the topmost
+// position wins, then the leftmost.
 type score struct{ first, second, y, x int32 }
 
 func (a score) less(b score) bool {
@@ -69,7 +71,7 @@ func (a score) less(b score) bool {
 	return a.x < b.x
 }
 
-// find finds the best place for a rectangle of w x h as it is.
+// find returns the best position for a rectangle of w x h, not rotated.
 func (m *maxRects) find(w, h int32) (at box, best score, ok bool) {
 	for i := range m.free {
 		f := &m.free[i]
@@ -84,7 +86,7 @@ func (m *maxRects) find(w, h int32) (at box, best score, ok bool) {
 		case LongSide:
 			s.first, s.second = max(dx, dy), min(dx, dy)
 		case Area:
-			// Sides are below 2^15, so that areas fit.
+			// Sides are below 2^15, so that an area fits into 32 bits.
 			s.first, s.second = (dx+w)*(dy+h)-w*h, min(dx, dy)
 		case BottomLeft:
 			s.first, s.second = f.y0+h, f.x0
@@ -99,7 +101,7 @@ func (m *maxRects) find(w, h int32) (at box, best score, ok bool) {
 	return at, best, ok
 }
 
-// take makes r no longer free.
+// take marks r as occupied.
 func (m *maxRects) take(r box) {
 	if m.method == Contact {
 		m.touch.add(r)
@@ -119,8 +121,9 @@ func (m *maxRects) take(r box) {
 		m.split(f, r)
 	}
 	m.free = kept
-	// Each new one has a side on a side of r. Whatever holds it reaches that side, and no further: so only what touches r
-	// can hold it, and nothing kept can lie in a new one, or it would have lain in the one that was split.
+	// Each new rectangle has a side on a side of r. A rectangle that contains it reaches that side and ends there, so
+	// only rectangles that touch r need to be checked. A kept rectangle cannot lie inside a new one: it would have been
+	// inside the one that was split.
 	for i := range m.made {
 		if !m.covered(i) {
 			m.free = append(m.free, m.made[i])
@@ -130,7 +133,7 @@ func (m *maxRects) take(r box) {
 
 func (m *maxRects) full() bool { return len(m.free) == 0 }
 
-// split adds the up to four maximal rectangles of f around r.
+// split appends the maximal rectangles of f around r, at most four.
 func (m *maxRects) split(f, r box) {
 	tall, wide := f.y1-f.y0 >= m.minH, f.x1-f.x0 >= m.minW
 	if tall && r.x0-f.x0 >= m.minW {
@@ -147,7 +150,7 @@ func (m *maxRects) split(f, r box) {
 	}
 }
 
-// covered tells whether the i-th new rectangle lies inside another; of two equal ones the first stays.
+// covered reports whether the i-th new rectangle lies inside another one. Of two equal rectangles the first is kept.
 func (m *maxRects) covered(i int) bool {
 	n := m.made[i]
 	for _, f := range m.near {
@@ -163,11 +166,11 @@ func (m *maxRects) covered(i int) bool {
 	return false
 }
 
-// contacts finds how much of a rectangle's outline touches what was placed or the edges of the page. Sides are listed by
-// the coordinate they lie at, so a question looks only at the few that could touch.
+// contacts computes how much of a rectangle's outline touches placed rectangles or the edges of the page. Sides are
+// indexed by their coordinate, so that a lookup visits only the sides on that line.
 type contacts struct {
 	room                     Size
-	left, right, top, bottom [][]span // sides of what was placed
+	left, right, top, bottom [][]span // sides of placed rectangles
 }
 
 type span struct{ from, to int32 }
@@ -194,7 +197,7 @@ func (c *contacts) add(r box) {
 	c.bottom[r.y1] = append(c.bottom[r.y1], span{r.x0, r.x1})
 }
 
-// length is how many pixels of the outline touch.
+// length returns how many pixels of the outline touch something.
 func (c *contacts) length(r box) (n int32) {
 	side := func(edge bool, others []span, from, to int32) {
 		if edge {

@@ -1,89 +1,89 @@
-// Package packing lays rectangles out on as few and as small pages as it can.
+// Package packing arranges rectangles on pages. It uses few pages and makes each page small.
 //
-// Its rules: no rectangle is turned unless that is allowed, none overlaps another, and the same sizes
-// in the same order give the same layout on every machine: there is no clock in it, how long is searched depends on the
-// number of rectangles alone.
+// A rectangle is rotated only if that is allowed, and no two rectangles overlap. The same sizes in the same order give
+// the same layout on every machine: the length of the search depends on the number of rectangles, not on a clock.
 //
-// A page is filled by one of six methods (maxrects.go, skyline.go) in one of several orders (try.go). No
-// method is best for all, so all are tried, and what holds most on the smallest page is kept (fill.go).
+// A page is filled by one of six methods (maxrects.go, skyline.go) in one of several orders (try.go). No method is best
+// for all inputs, so all are tried, and the result that holds most on the smallest page is kept (fill.go).
 package packing
 
 import "slices"
 
-// Size of a rectangle or a page, in pixels.
+// Size is the size of a rectangle or a page, in pixels.
 type Size struct{ W, H int }
 
-// Item is a rectangle to lay out. A side below 1 counts as 1.
+// Item is a rectangle to place. A side below 1 counts as 1.
 type Item struct {
 	Size
 
-	// Together is 0, or a number that all those have that must lie on one page. These pages come first,
-	// in the order of their numbers; other items fill what they leave.
+	// Together, if not 0, is the number of a group: all items with the same number are placed on one page. The pages of
+	// groups come first, in the order of the numbers. Other items fill the space that is left on them.
 	Together int
 
-	Upright bool // never turned
+	Upright bool // never rotated
 }
 
-// Options of a packing. Lengths are in pixels.
+// Options are the settings of a packing. Lengths are in pixels.
 type Options struct {
-	Max, Min   Size // of a page
+	Max, Min   Size // size of a page
 	Padding    Size // free pixels between neighbours
 	Border     Size // free pixels along the edges of a page
 	PowerOfTwo bool // sides of pages are powers of two
-	Square     bool // pages are as wide as high
-	Multiple   int  // sides of pages are multiples of this, where Max allows; 0 and 1 say nothing
-	Rotate     bool // rectangles may be turned by 90 degrees
+	Square     bool // pages are square
+	Multiple   int  // sides of pages are multiples of this, where Max allows it; 0 and 1 have no effect
+	Rotate     bool // rectangles may be rotated by 90 degrees
 
-	// Methods to try; none means all.
+	// Methods are the methods to try. If it is empty, all are tried.
 	Methods []Method
 }
 
-// Place tells where a rectangle is: its top left corner on a page. One that is turned takes H x W pixels there.
+// Place is the position of a rectangle: its top left corner on a page. A rotated rectangle takes H x W pixels there.
 type Place struct {
 	Page, X, Y int
 	Turned     bool
 }
 
-// What Place.Page is for a rectangle that has no place.
+// Values of Place.Page for a rectangle without a position.
 const (
-	TooBig  = -1 // it fits on no page, however empty
-	Crowded = -2 // what must lie together does not fit on one page
+	TooBig  = -1 // the rectangle does not fit on an empty page
+	Crowded = -2 // the rectangle's group does not fit on one page
 )
 
-// Layout is where everything went.
+// Layout is the result of a packing.
 type Layout struct {
 	Pages  []Size
-	Places []Place // one for each item, in their order
+	Places []Place // one for each item, in the order of the items
 }
 
-// Fits tells whether an empty page of the largest size has room for the rectangle.
+// Fits reports whether the rectangle fits on an empty page of the largest size.
 func (o Options) Fits(it Item) bool {
 	room, s := o.room(o.largest()), o.padded(it.Size)
 	t := o.turned(s)
 	return s.W <= room.W && s.H <= room.H || o.Rotate && !it.Upright && t.W <= room.W && t.H <= room.H
 }
 
-// padded is the room that a rectangle takes: itself and the padding at its right and bottom.
+// padded returns the space that a rectangle takes: its size, plus the padding at its right and bottom.
 func (o Options) padded(s Size) Size {
 	return Size{max(s.W, 1) + o.Padding.W, max(s.H, 1) + o.Padding.H}
 }
 
-// room is what padded rectangles may take of a page: the padding of the last ones may lie outside of it.
+// room returns the space that padded rectangles may fill on a page. The padding at the right and the bottom may lie
+// outside of the page.
 func (o Options) room(page Size) Size {
 	return Size{page.W - 2*o.Border.W + o.Padding.W, page.H - 2*o.Border.H + o.Padding.H}
 }
 
-// turned is a padded size by 90 degrees; the padding stays where it is.
+// turned returns a padded size rotated by 90 degrees. The padding stays at the right and bottom.
 func (o Options) turned(s Size) Size {
 	return Size{s.H - o.Padding.H + o.Padding.W, s.W - o.Padding.W + o.Padding.H}
 }
 
-// Pack lays out the items. As many pages as needed are filled at the largest size, then each becomes the
-// smallest that was found to hold what is on it.
+// Pack places the items. It fills as many pages of the largest size as needed, then reduces each page to the smallest
+// size found that holds its content.
 func Pack(items []Item, o Options) Layout {
 	l := pack(items, o)
-	// Greedy as all methods are, more freedom at each step can come to less in the end. Beyond a thousand it hardly does, and
-	// the time counts.
+	// The methods are greedy, so that with rotation the result can be worse than without. Pack therefore tries both,
+	// but only up to a thousand items: beyond that rotation rarely hurts, and the second run takes too long.
 	if o.Rotate && len(items) <= 1000 {
 		o.Rotate = false
 		if upright := pack(items, o); upright.better(l) {
@@ -93,7 +93,7 @@ func Pack(items []Item, o Options) Layout {
 	return l
 }
 
-// better tells whether all has a place, on fewer pages or on less area.
+// better reports whether l is better: all items are placed, and it has fewer pages or less area.
 func (l Layout) better(than Layout) bool {
 	a, b := l.cost(), than.cost()
 	return slices.Compare(a[:], b[:]) < 0
@@ -122,7 +122,7 @@ func pack(items []Item, o Options) Layout {
 		}
 		rest = append(rest, piece{index: i, together: it.Together, turns: o.Rotate && !it.Upright && it.W != it.H, Size: o.padded(it.Size)})
 	}
-	slices.SortStableFunc(rest, byLongSide.compare) // once for all pages; what is left of it stays sorted
+	slices.SortStableFunc(rest, byLongSide.compare) // sorted once for all pages; removing pieces keeps the order
 	p := packer{o: o}
 	for len(rest) > 0 {
 		must, may, later := nextPage(rest)
@@ -143,20 +143,21 @@ func pack(items []Item, o Options) Layout {
 	return l
 }
 
-// piece is a rectangle to place, its padding included.
+// piece is a rectangle to place, with its padding.
 type piece struct {
 	index, together int
-	turns           bool // may be turned, and is another then
+	turns           bool // may be rotated, and is not a square
 	Size
 }
 
-// placement is a piece that has a place, without the border.
+// placement is a piece with its position. The border is not included.
 type placement struct {
 	index, x, y int
 	turned      bool
 }
 
-// nextPage tells what must lie on the next page, what may, and what must lie on a later one.
+// nextPage returns the pieces that must be on the next page, those that may be on it, and those that must be on a later
+// one.
 func nextPage(rest []piece) (must, may, later []piece) {
 	number := 0
 	for _, it := range rest {

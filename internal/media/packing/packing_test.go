@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check holds a layout against what Pack promises.
+// check compares a layout with what the documentation of Pack promises.
 func check(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -111,8 +111,8 @@ func TestPackHoldsItsPromises(t *testing.T) {
 	})
 }
 
-// The free list says all: every place where a rectangle could be lies in one of its rectangles, and
-// none of them is inside another.
+// The free list is complete: every free position lies inside one of its rectangles, and no rectangle lies inside
+// another one.
 func TestFreeListIsMaximal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const side = 12
@@ -140,7 +140,7 @@ func TestFreeListIsMaximal(t *testing.T) {
 	})
 }
 
-// maximal finds all maximal free rectangles by trying every rectangle.
+// maximal finds all maximal free rectangles by brute force.
 func maximal[Row ~[12]bool](taken []Row) []box {
 	n := int32(len(taken))
 	empty := func(r box) bool {
@@ -180,7 +180,7 @@ func sorted(rs []box) []box {
 	return rs
 }
 
-// What touches is counted right: against a count pixel by pixel.
+// The contact length is the same as a count pixel by pixel.
 func TestContact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const side = 10
@@ -270,7 +270,7 @@ func TestTogether(t *testing.T) {
 	o := Options{Max: Size{64, 64}, PowerOfTwo: true}
 	big, small := Size{64, 32}, Size{16, 16}
 	l := Pack([]Item{{Size: big}, {small, 7, false}, {Size: big}, {small, 3, false}, {small, 7, false}, {small, 3, false}}, o)
-	// 3 before 7, and the others fill what these leave.
+	// Group 3 comes before group 7. The other items fill the space that is left.
 	want := []int{0, 1, 1, 0, 1, 0}
 	for i, p := range l.Places {
 		if p.Page != want[i] {
@@ -289,7 +289,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// sprites are sizes as a game has them: many small ones, few large.
+// sprites returns sizes that are typical for a game: many small ones, few large ones.
 func sprites(n int) []Item {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]Item, n)
@@ -300,7 +300,7 @@ func sprites(n int) []Item {
 	return all
 }
 
-// fillOf is the share of the pages that is covered.
+// fillOf returns the share of the pages that is covered.
 func fillOf(all []Item, l Layout) float64 {
 	used, area := 0, 0
 	for _, it := range all {

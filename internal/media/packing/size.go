@@ -1,6 +1,6 @@
 package packing
 
-// largest is the largest page that there may be.
+// largest returns the largest page size that the options allow.
 func (o Options) largest() Size {
 	s := Size{max(o.Max.W, 0), max(o.Max.H, 0)}
 	if o.PowerOfTwo {
@@ -13,7 +13,7 @@ func (o Options) largest() Size {
 	return s
 }
 
-// powerBelow is the largest power of two that is not above n, 0 for none.
+// powerBelow returns the largest power of two that is at most n, or 0 if there is none.
 func powerBelow(n int) int {
 	if n < 1 {
 		return 0
@@ -25,7 +25,8 @@ func powerBelow(n int) int {
 	return side
 }
 
-// leastPage is how wide and high a page must be at least for each single piece, and by the options. Pieces have their padding.
+// leastPage returns the least width and height of a page: enough for each single piece, and as the options require.
+// Pieces include their padding.
 func (o Options) leastPage(pieces []piece) Size {
 	least := Size{1, 1}
 	for _, it := range pieces {
@@ -37,13 +38,13 @@ func (o Options) leastPage(pieces []piece) Size {
 	}
 	least.W, least.H = max(least.W, o.Min.W), max(least.H, o.Min.H)
 	if m := o.Multiple; m > 1 && m&(m-1) == 0 {
-		least.W, least.H = max(least.W, m), max(least.H, m) // powers of two are multiples of it from there on
+		least.W, least.H = max(least.W, m), max(least.H, m) // all larger powers of two are multiples of it
 	}
 	largest := o.largest()
 	return Size{min(least.W, largest.W), min(least.H, largest.H)}
 }
 
-// round makes a side a multiple, as far as the largest allows.
+// round rounds a side up to a multiple, as far as the largest size allows.
 func (o Options) round(n, largest int) int {
 	if m := o.Multiple; m > 1 {
 		n = (n + m - 1) / m * m
@@ -51,7 +52,7 @@ func (o Options) round(n, largest int) int {
 	return min(n, largest)
 }
 
-// crop takes off what is empty at the right and the bottom, where pages may have any size.
+// crop removes the empty columns at the right and the empty rows at the bottom, if pages may have any size.
 func (o Options) crop(page Size, pieces *set, placed []placement) Size {
 	if o.PowerOfTwo {
 		return page

@@ -2,14 +2,15 @@ package packing
 
 import "slices"
 
-// skyline is one page being filled from the top. It knows the outline of what is there, as segments from left to
-// right, and nothing of the gaps behind it: quick, and good for rectangles of like heights, such as glyphs.
+// skyline is one page being filled from the top. It stores the lower outline of the placed rectangles, as segments from
+// left to right, but not the gaps behind the outline. It is fast, and works well for rectangles of similar height, such
+// as glyphs.
 type skyline struct {
 	room Size
 	line []segment
 }
 
-// segment of the outline: from x on, everything above y is taken, or lost.
+// segment is a part of the outline: from x to x+w, everything above y is occupied or lost.
 type segment struct{ x, y, w int32 }
 
 func (s *skyline) reset(room Size) {
@@ -17,7 +18,7 @@ func (s *skyline) reset(room Size) {
 	s.line = append(s.line[:0], segment{0, 0, int32(room.W)})
 }
 
-// find finds the place that reaches least far down; of those, the one that loses least below itself.
+// find returns the position whose lower edge is highest. Of equal positions it takes the one that loses least area.
 func (s *skyline) find(w, h int32) (at box, best score, ok bool) {
 	for i, from := range s.line {
 		if from.x+w > int32(s.room.W) {
@@ -37,7 +38,8 @@ func (s *skyline) find(w, h int32) (at box, best score, ok bool) {
 
 func (s *skyline) full() bool { return false }
 
-// rest finds how high something of width w would lie that begins at the i-th segment, and the area it would cover up.
+// rest returns the y of a rectangle of width w that begins at the i-th segment, and the area that it would make
+// unusable.
 func (s *skyline) rest(i int, w int32) (y, lost int32) {
 	end := s.line[i].x + w
 	for k := i; k < len(s.line) && s.line[k].x < end; k++ {
@@ -50,7 +52,7 @@ func (s *skyline) rest(i int, w int32) (y, lost int32) {
 	return y, lost
 }
 
-// take puts r on the outline. r begins where a segment does.
+// take adds r to the outline. r begins where a segment begins.
 func (s *skyline) take(r box) {
 	i := 0
 	for s.line[i].x != r.x0 {
@@ -72,7 +74,7 @@ func (s *skyline) take(r box) {
 	s.merge()
 }
 
-// merge joins neighbours of one height.
+// merge joins neighbouring segments with the same y.
 func (s *skyline) merge() {
 	kept := s.line[:1]
 	for _, g := range s.line[1:] {

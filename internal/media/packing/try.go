@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// order is an order in which rectangles are placed. Large ones go first, so that small ones fill what they leave.
+// order is an order in which rectangles are placed. Large ones come first, so that small ones fill the gaps.
 type order int
 
 const (
@@ -17,10 +17,10 @@ const (
 	byHeight
 	byWidth
 
-	orders // how many there are
+	orders // number of orders
 )
 
-// compare puts the larger of two pieces first.
+// compare sorts the larger of two pieces first.
 func (o order) compare(a, b piece) int {
 	long, short := cmp.Compare(max(b.W, b.H), max(a.W, a.H)), cmp.Compare(min(b.W, b.H), min(a.W, a.H))
 	height, width := cmp.Compare(b.H, a.H), cmp.Compare(b.W, a.W)
@@ -39,18 +39,18 @@ func (o order) compare(a, b piece) int {
 	return cmp.Or(long, short, width)
 }
 
-// way is a method with an order, or, if global is set, without one: then each step places the rectangle that suits
-// best of all that are left.
+// way is a method with an order. If global is set there is no order: each step places the rectangle with the best score
+// of all that are left.
 type way struct {
 	method Method
 	order  order
 	global bool
 }
 
-// ways lists what is to be tried for a page with n rectangles, the most promising first, by how often each was the best for
-// sprites, glyphs and user interfaces of real games. A try with an order costs about n·(n/8+20) looks at
-// free rectangles of 2 ns each, a global one n/2 times as many; a page takes some twenty sizes to
-// try. So the list is cut at half a second or so, but never below four.
+// ways returns what to try for a page with n rectangles. The most promising comes first, by how often each was the best
+// for sprites, glyphs and user interfaces of real games. A try with an order visits about n·(n/8+20) free rectangles at
+// 2 ns each, a global one n/2 times as many; some twenty page sizes are tried. The list is cut so that a page takes
+// about half a second, but it has at least four entries.
 func ways(n int, allowed []Method) []way {
 	may := func(m Method) bool { return len(allowed) == 0 || slices.Contains(allowed, m) }
 	var all []way
@@ -72,14 +72,14 @@ func ways(n int, allowed []Method) []way {
 	return all[:max(min(len(all), looks/(n*(n/8+20)+1)), min(4, len(all)))]
 }
 
-// set is pieces, in every order that was asked for.
+// set is a list of pieces, sorted in each order when first used.
 type set struct {
 	pieces []piece
 	sorted [orders][]piece
-	least  [orders][]Size // the least width and height from each piece on
+	least  [orders][]Size // for each piece, the least width and height of it and all later pieces
 }
 
-// in gives the pieces in an order.
+// in returns the pieces in an order.
 func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
 	if s.sorted[o] == nil {
 		s.sorted[o] = slices.Clone(s.pieces)
@@ -96,7 +96,8 @@ func (p *packer) in(s *set, o order) (sorted []piece, least []Size) {
 	return s.sorted[o], s.least[o]
 }
 
-// less is the lesser width and height of a size and of a piece, either way round if it may be turned.
+// less returns the smaller width and the smaller height of a size and a piece. If the piece may be rotated, both
+// orientations count.
 func (p *packer) less(a Size, it piece) Size {
 	b := it.Size
 	if it.turns {
@@ -110,24 +111,24 @@ func (p *packer) less(a Size, it piece) Size {
 type bin interface {
 	find(w, h int32) (at box, best score, ok bool)
 	take(box)
-	full() bool // nothing more can find a place
+	full() bool // no further piece can be placed
 }
 
-// attempt is what came of filling a page.
+// attempt is the result of filling a page.
 type attempt struct {
 	placed []placement
-	musts  int // how many of the first pieces have a place
-	area   int // covered
+	musts  int // number of pieces of must that are placed
+	area   int // covered area in pixels
 	whole  bool
 }
 
-// better tells whether a page holds more.
+// better reports whether the page holds more.
 func (a attempt) better(b attempt) bool {
 	return cmp.Or(cmp.Compare(a.musts, b.musts), cmp.Compare(a.area, b.area)) > 0
 }
 
-// try fills one page, first with must, then with may. With all set it gives up as soon as something does not fit. What is placed is
-// overwritten by the next try.
+// try fills one page, first with must, then with may. If all is set, it stops when a piece does not fit. The next call
+// overwrites the placements.
 func (p *packer) try(room Size, w way, must, may *set, all bool) attempt {
 	var b bin = &p.rects
 	if w.method == Skyline {
@@ -138,7 +139,7 @@ func (p *packer) try(room Size, w way, must, may *set, all bool) attempt {
 	}
 	p.now = attempt{placed: p.now.placed[:0], whole: true}
 	for _, s := range []*set{must, may} {
-		last := s == may || len(may.pieces) == 0 // what comes after the last of must is of any size
+		last := s == may || len(may.pieces) == 0 // pieces of may come after those of must, and can have any size
 		if len(s.pieces) == 0 || all && !p.now.whole {
 			continue
 		}
@@ -156,7 +157,7 @@ func (p *packer) try(room Size, w way, must, may *set, all bool) attempt {
 	return p.now
 }
 
-// inOrder places what fits, one after the other.
+// inOrder places the pieces that fit, one after the other.
 func (p *packer) inOrder(b bin, s *set, o order, last, all bool) bool {
 	p.failed = p.failed[:0]
 	sorted, least := p.in(s, o)
@@ -183,7 +184,7 @@ func (p *packer) inOrder(b bin, s *set, o order, last, all bool) bool {
 	return len(p.failed) == 0
 }
 
-// fail remembers that something did not fit: nothing larger will, as room only gets less.
+// fail records that a piece did not fit. A larger one will not fit later, because free space only shrinks.
 func (p *packer) fail(it piece) {
 	p.failed = slices.DeleteFunc(p.failed, func(f piece) bool { return f.W >= it.W && f.H >= it.H && f.turns == it.turns })
 	p.failed = append(p.failed, it)
@@ -191,7 +192,7 @@ func (p *packer) fail(it piece) {
 
 func (p *packer) hopeless(it piece) bool {
 	for _, f := range p.failed {
-		// What may be turned can fit where the same upright did not.
+		// A piece that may be rotated can fit where the same piece did not fit upright.
 		if f.W <= it.W && f.H <= it.H && (f.turns || !it.turns) {
 			return true
 		}
@@ -199,7 +200,7 @@ func (p *packer) hopeless(it piece) bool {
 	return false
 }
 
-// global places the piece that suits best of all that are left, again and again.
+// global repeatedly places the piece with the best score of all that are left.
 func (p *packer) global(b bin, s *set, last, all bool) bool {
 	sorted, _ := p.in(s, byLongSide)
 	left := slices.Clone(sorted)
@@ -239,7 +240,7 @@ func (p *packer) leastOf(pieces []piece) Size {
 	return least
 }
 
-// best finds the best place, the rectangle turned or not.
+// best finds the best position for a piece, rotated or not.
 func (p *packer) best(b bin, it piece) (at box, turned bool, c score, ok bool) {
 	at, c, ok = b.find(int32(it.W), int32(it.H))
 	if it.turns {

@@ -1,6 +1,6 @@
 package pixel
 
-// Opaque tells whether nothing shines through.
+// Opaque reports whether alpha is 255 everywhere.
 func (m *Image) Opaque() bool {
 	for i := 3; i < len(m.Pix); i += 4 {
 		if m.Pix[i] != 255 {
@@ -10,7 +10,7 @@ func (m *Image) Opaque() bool {
 	return true
 }
 
-// Grey tells whether red, green and blue are the same everywhere.
+// Grey reports whether red, green and blue are equal in every pixel.
 func (m *Image) Grey() bool {
 	for i := 0; i < len(m.Pix); i += 4 {
 		if p := m.Pix[i : i+3 : i+3]; p[0] != p[1] || p[1] != p[2] {
@@ -20,7 +20,7 @@ func (m *Image) Grey() bool {
 	return true
 }
 
-// Keyed is the image with transparent black in place of one colour, whatever its alpha.
+// Keyed returns the image with one colour replaced by transparent black. The alpha of that colour does not matter.
 func (m *Image) Keyed(color [3]byte) *Image {
 	out := New(m.Width, m.Height)
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -31,9 +31,10 @@ func (m *Image) Keyed(color [3]byte) *Image {
 	return out
 }
 
-// Bled is the image with the colours of its visible pixels spread into its transparent ones, up to reach pixels far. Alpha
-// stays. Ring after ring, a pixel becomes the mean of those of its eight neighbours that have a colour already, so that
-// a texture's edges have no rim of whatever an editor left there.
+// Bled returns the image with the colours of its visible pixels spread into the transparent ones, up to reach pixels
+// away. Alpha does not change. In each round, a pixel next to coloured ones becomes the mean of those of its eight
+// neighbours that have a colour. The edges of a texture then show no rim of the colour that an editor left in
+// transparent pixels.
 func (m *Image) Bled(reach int) *Image {
 	out := New(m.Width, m.Height)
 	copy(out.Pix, m.Pix)
@@ -62,7 +63,7 @@ func (m *Image) Bled(reach int) *Image {
 	return out
 }
 
-// rim lists the pixels without a colour beside some with one.
+// rim lists the pixels that have no colour and a neighbour with one.
 func (m *Image) rim(have []bool) []int {
 	var found []int
 	for i, h := range have {
@@ -78,7 +79,7 @@ func (m *Image) rim(have []bool) []int {
 	return found
 }
 
-// unique leaves out what is there twice. It borrows have for that, and leaves it as it was.
+// unique removes duplicates. It uses have as scratch memory and restores it.
 func unique(list []int, have []bool) []int {
 	kept := list[:0]
 	for _, i := range list {
@@ -120,19 +121,20 @@ func (m *Image) blend(i int, have []bool) {
 	}
 }
 
-// KeepCoverage scales the alpha of mip levels so that in each as large a part of the pixels as in the first passes a test of alpha >=
-// cutoff: without that, leaves and fences thin out in the distance. After "Computing Alpha Mipmaps" (Castaño, 2010), with the
-// histogram of a level in place of a search. cutoff is 1 to 255.
+// KeepCoverage scales the alpha of mip levels so that the same share of pixels as in the first level passes the test
+// alpha >= cutoff. Without it, leaves and fences become thinner in the distance. The method is from "Computing Alpha
+// Mipmaps" (Castaño, 2010), with the histogram of a level instead of a search. cutoff is 1 to 255.
 func KeepCoverage(levels []*Image, cutoff byte) {
 	first := histogram(levels[0])
 	pass := passing(&first, int(cutoff))
 	for _, m := range levels[1:] {
 		h := histogram(m)
 		total := m.Width * m.Height
-		// want is how many pixels should pass, rounded: pass of the first level's pixels.
+		// want is the number of pixels that should pass: the share of the first level, rounded.
 		all := levels[0].Width * levels[0].Height
 		want := (pass*total + all/2) / all
-		// The threshold that lets pass the number nearest to it; of several, the one nearest to the cutoff.
+		// best is the threshold at which the number of passing pixels is nearest to want. Of several, it is the one
+		// nearest to the cutoff.
 		best, off := int(cutoff), abs(passing(&h, int(cutoff))-want)
 		for t := 1; t < 256; t++ {
 			if d := abs(passing(&h, t) - want); d < off || d == off && abs(t-int(cutoff)) < abs(best-int(cutoff)) {
@@ -148,11 +150,11 @@ func KeepCoverage(levels []*Image, cutoff byte) {
 	}
 }
 
-// scaled moves alpha so that threshold becomes cutoff: below it towards 0, above it towards 255.
+// scaled maps threshold to cutoff, smaller alpha towards 0, and larger alpha towards 255.
 func scaled(alpha, threshold, cutoff int) byte {
 	switch {
 	case alpha < threshold:
-		// Rounded down, so that nothing below the threshold reaches the cutoff.
+		// The quotient is rounded down, so that no alpha below the threshold reaches the cutoff.
 		return byte(alpha * cutoff / threshold)
 	case threshold == 255:
 		return 255

@@ -28,7 +28,7 @@ func TestKeyed(t *testing.T) {
 	}
 }
 
-// naiveBleed is Bled by its definition: again and again over the whole image.
+// naiveBleed implements the definition of Bled: it goes over the whole image in each round.
 func naiveBleed(m *Image, reach int) []byte {
 	pix := bytes.Clone(m.Pix)
 	have := make([]bool, m.Width*m.Height)
@@ -72,7 +72,7 @@ func TestBled(t *testing.T) {
 		m := noise(s[0], s[1], 5)
 		for i := 3; i < len(m.Pix); i += 4 {
 			if m.Pix[i] > 20 {
-				m.Pix[i] = 0 // most
+				m.Pix[i] = 0 // most pixels are transparent
 			}
 		}
 		for _, reach := range []int{0, 1, 2, 5, 40} {
@@ -90,13 +90,14 @@ func TestBled(t *testing.T) {
 	}
 }
 
-// Thin leaves: without care the mean alpha falls below the cutoff everywhere.
+// The picture is like thin leaves: unless coverage is kept, the mean alpha of smaller levels is below the cutoff
+// everywhere.
 func TestKeepCoverage(t *testing.T) {
 	f := Filter{SRGB: true, Weighted: true}
 	for _, cutoff := range []byte{1, 64, 128, 200, 255} {
 		m := noise(64, 64, 8)
 		for i := 3; i < len(m.Pix); i += 4 {
-			if m.Pix[i] < 180 { // three of ten
+			if m.Pix[i] < 180 { // three of ten pixels
 				m.Pix[i] = 0
 			} else {
 				m.Pix[i] = 255
@@ -118,13 +119,13 @@ func TestKeepCoverage(t *testing.T) {
 			return float64(n) / float64(m.Width*m.Height)
 		}
 		want := part(levels[0])
-		for n, l := range levels[1:4] { // 32 x 32 to 8 x 8: smaller ones have too few pixels to tell
+		for n, l := range levels[1:4] { // 32 x 32 to 8 x 8; smaller levels have too few pixels for a measurement
 			if got := part(l); got < want-0.06 || got > want+0.06 {
 				t.Errorf("cutoff %d level %d: %.3f pass, want %.3f", cutoff, n+1, got, want)
 			}
 		}
 	}
-	// All or nothing stays so.
+	// An image that is fully opaque or fully transparent does not change.
 	for _, alpha := range []byte{0, 255} {
 		levels := f.Mips(constant(8, 8, 1, 2, 3, alpha))
 		KeepCoverage(levels, 128)

@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// fromImage converts what the decoders return. The common kinds go row by row, without an
-// interface call for each pixel.
+// fromImage converts the images that decoders return. Common types are converted row by row, without an interface call
+// for each pixel.
 func fromImage(m image.Image) *Image {
 	b := m.Bounds()
 	if n, ok := m.(*image.NRGBA); ok && n.Stride == 4*b.Dx() && len(n.Pix) == n.Stride*b.Dy() {
@@ -20,7 +20,7 @@ func fromImage(m image.Image) *Image {
 	return out
 }
 
-// rowOf gives a function that writes row y, counted from the top of the image, as straight RGBA8.
+// rowOf returns a function that writes row y, counted from the top of the image, as straight RGBA8.
 func rowOf(m image.Image) func(dst []byte, y int) {
 	switch m := m.(type) {
 	case *image.NRGBA:
@@ -80,14 +80,14 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 	return func(dst []byte, y int) { anyRow(dst, m, y) } // CMYK
 }
 
-// palettedRow looks each colour up in a table of straight RGBA8; an index that the palette lacks is
-// transparent, as the standard library has it.
+// palettedRow looks up each colour in a table of straight RGBA8. An index outside of the palette is transparent, as in
+// the standard library.
 func palettedRow(m *image.Paletted) func(dst []byte, y int) {
 	var table [256][4]byte
 	for i, c := range m.Palette {
 		if c, ok := c.(color.RGBA64); ok {
-			// Only TIFF has these. 8 bits become 16 times 256 in some programs and times 257 in
-			// others; the upper byte is right for both.
+			// Only TIFF has these palettes. Some programs multiply 8 bits by 256 to make 16, others by 257. The upper
+			// byte is right for both.
 			table[i] = [4]byte{byte(c.R >> 8), byte(c.G >> 8), byte(c.B >> 8), byte(c.A >> 8)}
 			continue
 		}
@@ -118,10 +118,10 @@ func anyRow(dst []byte, m image.Image, y int) {
 	}
 }
 
-// straight is a colour as straight RGBA8.
+// straight returns a colour as straight RGBA8.
 func straight(c color.Color) [4]byte {
 	switch c := c.(type) {
-	case color.NRGBA: // the way over 16 premultiplied bits is not exact for low alpha
+	case color.NRGBA: // the conversion through 16 premultiplied bits is inexact for low alpha
 		return [4]byte{c.R, c.G, c.B, c.A}
 	case color.NRGBA64:
 		return [4]byte{eight(uint32(c.R)), eight(uint32(c.G)), eight(uint32(c.B)), eight(uint32(c.A))}
@@ -130,7 +130,7 @@ func straight(c color.Color) [4]byte {
 	return [4]byte{straighten64(r, a), straighten64(g, a), straighten64(b, a), eight(a)}
 }
 
-// straighten64 divides a colour of 16 bits by alpha.
+// straighten64 divides a 16-bit colour value by alpha.
 func straighten64(v, a uint32) byte {
 	switch a {
 	case 0:

@@ -2,14 +2,15 @@ package pixel
 
 import "encoding/binary"
 
-// Cost is what the head of an image file tells of the memory that it will take, without decoding it.
+// Cost is an upper bound for the memory that an image file takes, from its header alone.
 type Cost struct {
 	Config
 	Pixels int64
-	Decode int64 // bytes: at most so many while [DecodePicture] or [Decode] is at work, with what it gives
+	Decode int64 // most bytes that [DecodePicture] or [Decode] uses, including the result
 }
 
-// CostOf reads it. There is none for what cannot be decoded by these limits, which is refused before memory is taken.
+// CostOf reads the header of an image file. It returns the zero Cost if the file cannot be decoded within the limits:
+// such a file is refused before memory is allocated.
 func CostOf(name string, data []byte, lim Limits) Cost {
 	c, err := DecodeConfig(name, data)
 	n := int64(c.Width) * int64(c.Height)
@@ -19,28 +20,30 @@ func CostOf(name string, data []byte, lim Limits) Cost {
 	return Cost{Config: c, Pixels: n, Decode: n * bytesAPixel(c, data)}
 }
 
-// bytesAPixel of a decoder's own picture, of what it needs besides, and of the Eight and the Float that are made of it.
+// bytesAPixel returns the bytes per pixel for the decoder's own picture, its working memory, and the Eight and the
+// Float that are made from it.
 func bytesAPixel(c Config, data []byte) int64 {
 	const eight, float = 4, 16
 	switch {
 	case c.HDR:
 		return float
-	case c.Format == "psd" || c.Format == "tiff": // numbers of 16 bits, 64 bits of them and the cover of CMYK, for all
+	case c.Format == "psd" || c.Format == "tiff": // 16-bit numbers; for deep files also 64 bits of them and the alpha of CMYK
 		if c.Deep {
 			return 8 + 2 + 8 + eight + float
 		}
 		return 8 + 2 + eight
 	case c.Deep:
 		return 8 + eight + float
-	case c.Format == "jpeg" && progressiveJPEG(data): // four channels of coefficients of 32 bits, before they are four of 8
+	case c.Format == "jpeg" && progressiveJPEG(data): // four channels of 32-bit coefficients, then four of 8 bits
 		return 16 + 4 + 4 + eight
 	case c.Format == "bmp" || c.Format == "tga" || c.Format == "qoi":
 		return eight
 	}
-	return 8 + eight // interlaced rows, planes of chroma
+	return 8 + eight // interlaced rows, chroma planes
 }
 
-// progressiveJPEG tells whether a JPEG's frame is a progressive one. Before it are segments: 0xff, a mark, u16 size, bytes.
+// progressiveJPEG reports whether the frame of a JPEG is progressive. The segments before the frame are 0xff, a marker,
+// u16 size, bytes.
 func progressiveJPEG(data []byte) bool {
 	for at := 2; at+4 <= len(data); {
 		switch mark := data[at+1]; {

@@ -15,7 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
 )
 
-// DecodeConfig reads the size of an image. The name serves only to know a TGA. Errors are an [*Error].
+// DecodeConfig reads the header of an image. The name is used only to recognize a TGA. Errors are an [*Error].
 func DecodeConfig(name string, data []byte) (Config, error) {
 	f, err := open(name, data)
 	if err != nil {
@@ -44,7 +44,7 @@ func open(name string, data []byte) (format, error) {
 		}
 	}
 	if f, _ := find("tga"); FormatOf(name) == "tga" {
-		// Nothing else is known of it: what the header contradicts is the best there is to say.
+		// The format has no signature, so the error of the header is the best message.
 		_, err := tga.ParseHeader(data)
 		return format{}, f.fault(err)
 	}
@@ -64,17 +64,17 @@ func (f format) size(data []byte) (c Config, err error) {
 	return c, nil
 }
 
-// Decode reads an image as 8 bits a channel: the first frame, if there are several. The name serves only to know a
-// TGA. Errors are an [*Error].
+// Decode reads an image with 8 bits a channel. If the file has several frames, it reads the first. The name is used
+// only to recognize a TGA. Errors are an [*Error].
 //
-// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. What Exif says of the orientation is heeded.
-// Colour profiles and gamma are not: the numbers in the file are the numbers in the image.
+// 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. The image is rotated by its
+// Exif orientation. Colour profiles and gamma are ignored: the numbers in the file are the numbers in the image.
 func Decode(name string, data []byte, lim Limits) (*Image, error) {
 	m, _, err := DecodeMended(name, data, lim)
 	return m, err
 }
 
-// DecodeMended is [Decode], and what [Picture.Mended] says.
+// DecodeMended is like [Decode], and also returns the text of [Picture.Mended].
 func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) {
 	c, d, err := decode(name, data, lim, false)
 	if err != nil {
@@ -87,7 +87,7 @@ func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) 
 	return fromImage(d.image).oriented(m.orientation()), d.mended, nil
 }
 
-// DecodePicture is [Decode] with nothing lost: see [Picture].
+// DecodePicture is like [Decode], but without loss: see [Picture].
 func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	c, d, err := decode(name, data, lim, true)
 	if err != nil {
@@ -110,8 +110,8 @@ func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	return p, nil
 }
 
-// decode checks what a file claims against the limits, then reads it. Deep says that a Float will be made of
-// more than 8 bits a channel.
+// decode checks the claims of a file against the limits, then reads it. If deep is set, a Float will be made of a file
+// with more than 8 bits a channel.
 func decode(name string, data []byte, lim Limits, deep bool) (c Config, d decoded, err error) {
 	f, err := open(name, data)
 	if err != nil {
@@ -160,14 +160,14 @@ func (d decoded) size() (w, h int) {
 	return d.image.Bounds().Dx(), d.image.Bounds().Dy()
 }
 
-// recovered turns a panic of a decoder into an error: they are the work of others, and are fed by anybody.
+// recovered turns a panic of a decoder into an error. Many decoders are third-party code, and their input is untrusted.
 func (f format) recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = &Error{Fault: Damaged, Format: f.id, Detail: fmt.Sprint(r)}
 	}
 }
 
-// fault puts a decoder's error in its place.
+// fault converts a decoder's error to an [*Error].
 func (f format) fault(err error) *Error {
 	e := &Error{Fault: Damaged, Format: f.id, Err: err}
 	var (
@@ -180,7 +180,7 @@ func (f format) fault(err error) *Error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, input.ErrTruncated):
 		e.Fault = Truncated
 		return e
-	// These decoders and the riff reader below webp make plain texts of it.
+	// Some decoders, and the riff reader that webp uses, return plain text errors.
 	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
 		e.Fault = Truncated
 		return e
@@ -194,7 +194,7 @@ func (f format) fault(err error) *Error {
 	return e
 }
 
-// plain takes from a decoder's text what the fault says already, and the names of Go's packages.
+// plain removes from a decoder's text what the fault already says, and the names of Go packages.
 func plain(text string) string {
 	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
 		"invalid format: ", "unsupported feature: "} {

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// pattern is what all files of testdata show, 8 x 6 pixels; those without alpha, or grey, as far as they can.
+// pattern is the picture in all files of testdata, 8 x 6 pixels. Files without alpha or colour show it without them.
 func pattern(x, y int) [4]byte {
 	a := byte(255)
 	if x >= 5 {
@@ -43,7 +43,7 @@ func TestDecodeFiles(t *testing.T) {
 	tests := []struct {
 		file, format string
 		alpha, grey  bool
-		off          float64 // root mean square difference that a lossy format may have, in levels of 8 bits; colour at half size makes most of it
+		off          float64 // RMS difference allowed for a lossy format, in 8-bit levels; most of it is from chroma at half size
 	}{
 		{"rgba.png", "png", true, false, 0},
 		{"interlaced.png", "png", true, false, 0},
@@ -72,7 +72,7 @@ func TestDecodeFiles(t *testing.T) {
 		{"rgba.qoi", "qoi", true, false, 0},
 		{"rgba.psd", "psd", true, false, 0},
 		{"rgb.exr", "exr", false, false, 0.6},
-		{"rgb.hdr", "hdr", false, false, 2}, // 8 bits of light for the brightest channel are few in the dark
+		{"rgb.hdr", "hdr", false, false, 2}, // 8 bits for the brightest channel leave few steps for dark ones
 	}
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestDecodeFiles(t *testing.T) {
 				case i%4 != 3 && tt.grey:
 					want = 0.299*float64(p[0]) + 0.587*float64(p[1]) + 0.114*float64(p[2])
 				case i%4 != 3 && tt.alpha && tt.off > 0 && p[3] == 0:
-					continue // unseen, so it may be anything
+					continue // invisible, so it may have any colour
 				}
 				sum += (float64(m.Pix[i]) - want) * (float64(m.Pix[i]) - want)
 			}
@@ -120,7 +120,8 @@ func encoded(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// 16 bits are rounded, not cut off: 0x00ff is nearer to 1 (0x0101) than to 0. Colours under low alpha are exact.
+// TestDepths checks that 16 bits are rounded, not truncated (0x00ff is nearer to 1, which is 0x0101, than to 0), and
+// that colours with low alpha are exact.
 func TestDepths(t *testing.T) {
 	deep := image.NewNRGBA64(image.Rect(0, 0, 1, 1))
 	deep.SetNRGBA64(0, 0, color.NRGBA64{0x00ff, 0x8000, 0xffff, 0x0080})
@@ -146,7 +147,7 @@ func TestDepths(t *testing.T) {
 	}
 }
 
-// Every kind of image a decoder may return, against the slow way.
+// TestFromImage compares the conversion of each image type with a slow one.
 func TestFromImage(t *testing.T) {
 	r := image.Rect(0, 0, 5, 3)
 	kinds := []image.Image{
@@ -167,7 +168,7 @@ func TestFromImage(t *testing.T) {
 			if y, ok := m.(*image.YCbCr); ok {
 				want[0], want[1], want[2] = color.YCbCrToRGB(y.Y[0], y.Cb[0], y.Cr[0])
 			}
-			if y, ok := m.(*image.NYCbCrA); ok { // transparent: straight cannot see the colour below
+			if y, ok := m.(*image.NYCbCrA); ok { // transparent: straight cannot see the colour
 				want[0], want[1], want[2] = color.YCbCrToRGB(y.Y[0], y.Cb[0], y.Cr[0])
 			}
 			for c := range 4 {
@@ -187,7 +188,7 @@ func fill(m image.Image) image.Image {
 		pix = m.Pix
 	case *image.NRGBA64:
 		pix = m.Pix
-	case *image.RGBA64: // premultiplied: no colour over its alpha
+	case *image.RGBA64: // premultiplied: no colour exceeds its alpha
 		for i := range m.Pix {
 			m.Pix[i] = byte(i%8*16 + i/8)
 		}
@@ -208,7 +209,7 @@ func fill(m image.Image) image.Image {
 	return m
 }
 
-// The first frame of a GIF may be smaller than its screen.
+// TestGIFFrame reads a GIF whose first frame is smaller than its screen.
 func TestGIFFrame(t *testing.T) {
 	frame := image.NewPaletted(image.Rect(2, 1, 4, 2), color.Palette{color.NRGBA{9, 8, 7, 255}})
 	var b bytes.Buffer
@@ -229,7 +230,7 @@ func TestGIFFrame(t *testing.T) {
 	}
 }
 
-// claim is a PNG whose head claims a size, with a right checksum.
+// claim returns a PNG whose header claims a size. The checksum of the header is correct.
 func claim(t testing.TB, w, h uint32) []byte {
 	data := encoded(t, image.NewNRGBA(image.Rect(0, 0, 1, 1)))
 	binary.BigEndian.PutUint32(data[16:], w)
@@ -241,7 +242,7 @@ func claim(t testing.TB, w, h uint32) []byte {
 func TestFaults(t *testing.T) {
 	pngData, jpg := read(t, "rgba.png"), read(t, "rgb.jpg")
 	broken := bytes.Clone(pngData)
-	broken[20] = 99 // the checksum no longer fits
+	broken[20] = 99 // the checksum is now wrong
 	arithmetic := bytes.Clone(jpg)
 	arithmetic[bytes.Index(jpg, []byte{0xff, 0xc0})+1] = 0xc9
 	wide := bytes.Clone(jpg)
@@ -315,11 +316,11 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Heads that claim 16384 x 16384 pixels.
+// Headers that claim 16384 x 16384 pixels.
 const (
 	gifOf16384 = "GIF89a\x00\x40\x00\x40\x80\x00\x00\x00\x00\x00\xff\xff\xff"
 	gifFrame   = ",\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02\x44\x01\x00"
-	// u32 size, u8 0x2f, sides less 1 of 14 bits
+	// u32 size, u8 0x2f, two 14-bit numbers: width and height minus 1
 	webpOf16384 = "\x10\x00\x00\x00\x2f\xff\xff\xff\x0f\x88\x88\x08\x00\x00\x00\x00\x00\x00\x00\x00"
 )
 
@@ -331,8 +332,8 @@ func webpCanvas(flags string) string {
 	return "VP8X\x0a\x00\x00\x00" + flags + "\x00\x00\x00\xff\x3f\x00\xff\x3f\x00"
 }
 
-// A picture of one colour takes next to no bytes, and is read all the same if it is not huge; a
-// GIF's frame may be far smaller than its screen.
+// TestFlat reads pictures of one colour, which take very few bytes. They are accepted unless they are huge. The frame
+// of a GIF may be much smaller than its screen.
 func TestFlat(t *testing.T) {
 	for _, tt := range []struct {
 		name, data string
@@ -346,7 +347,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// Half a file is an error, wherever it ends; of a JPEG it may be half a picture, which says so.
+// TestHalves cuts files everywhere in their first half. A cut file is an error, except that a JPEG may be read in part, with a
+// message.
 func TestHalves(t *testing.T) {
 	files, err := os.ReadDir("testdata")
 	if err != nil {
@@ -386,7 +388,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A decoder that panics gives an error.
+// TestRecovered checks that a panic of a decoder becomes an error.
 func TestRecovered(t *testing.T) {
 	f := format{id: "png"}
 	err := func() (err error) {
@@ -410,7 +412,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Every picture of a real corpus is read.
+// TestCorpus reads every picture of a real corpus.
 func TestCorpus(t *testing.T) {
 	root := os.Getenv("KILN_CORPUS")
 	if root == "" {
@@ -464,7 +466,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%d x %d, %d bytes", m.Width, m.Height, len(m.Pix))
 		}
 		p, err := DecodePicture("x.tga", data, lim)
-		if err != nil { // more memory is needed where there are more than 8 bits
+		if err != nil { // more than 8 bits a channel need more memory
 			var e *Error
 			if !errors.As(err, &e) || e.Fault != TooLarge {
 				t.Fatalf("%T: %v", err, err)

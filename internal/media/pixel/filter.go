@@ -8,30 +8,30 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// Filter changes the size of images, in the light that their pixels stand for.
+// Filter changes the size of images. It works on light, as the colour encoding defines it.
 //
-// With the kernel [Box] every new pixel of a smaller image is the mean of exactly the area that it covers. Where the ratio
-// is not whole, the edge pixels count by the part of them that is covered. For an odd side
-// 2n+1 that gives the three-tap polyphase box of "Non-Power-of-Two Mipmapping" (Guthe and Heckbert, NVIDIA, 2005); for an
-// even one, the mean of two. All sums are whole numbers, without rounding until the last step, so that no
-// machine's floating-point unit can make a difference. Larger images are interpolated linearly between pixels.
+// With the kernel [Box], each pixel of a smaller image is the mean of exactly the area that it covers. If the ratio is
+// not whole, an edge pixel is weighted by the part of it that is covered. For an odd side 2n+1 this is the three-tap
+// polyphase box of "Non-Power-of-Two Mipmapping" (Guthe and Heckbert, NVIDIA, 2005); for an even side it is the mean of
+// two. All sums are integers and are rounded only at the end, so the result does not depend on the floating-point unit.
+// Larger images are interpolated linearly.
 type Filter struct {
-	// SRGB: red, green and blue are sRGB-encoded and are averaged as light. Alpha never is.
+	// SRGB means that red, green and blue are sRGB-encoded and are averaged as linear light. Alpha is always linear.
 	SRGB bool
 
-	// Weighted: a pixel's colour counts by its alpha, so that what lies unseen under transparent
-	// pixels does not bleed into visible ones. Leave it off where alpha is another channel of data.
+	// Weighted means that the colour of a pixel is weighted by its alpha. Hidden colours of transparent pixels then do
+	// not bleed into visible ones. Leave it off if alpha is a data channel.
 	Weighted bool
 
-	// Normal: red, green and blue are a direction, 0 to 255 for -1 to 1, and every new one is brought to length 1.
-	// It goes with neither of the above.
+	// Normal means that red, green and blue are a direction, where 0 to 255 stand for -1 to 1. Each new direction is
+	// scaled to length 1. It cannot be combined with SRGB or Weighted.
 	Normal bool
 
 	Kernel  Kernel
-	Workers int // goroutines; less than 1 is 1. The result is the same.
+	Workers int // number of goroutines; less than 1 means 1; does not affect the result
 }
 
-// maxFilterSide keeps the sums of [shrinkRow] below 2^64: 32 bits a value, 16 for the weights of each direction.
+// maxFilterSide keeps the sums of [shrinkRow] below 2^64: 32 bits for a value, 16 for the weights of each direction.
 const maxFilterSide = 1<<16 - 1
 
 // Resize scales an image to width x height.
@@ -45,8 +45,8 @@ func (f Filter) Resize(img *Image, width, height int) *Image {
 	return f.image(f.resize(f.source(img), width, height))
 }
 
-// Mips is the image and its mip levels, each half as wide and high as the one before, rounded down, to 1 x 1. Levels
-// are made of unrounded ones, so that errors do not add up.
+// Mips returns the image and its mip levels, down to 1 x 1. Each level has half the width and height of the one before,
+// rounded down. Levels are made from unrounded ones, so that errors do not accumulate.
 func (f Filter) Mips(img *Image) []*Image {
 	levels := []*Image{img}
 	for src := f.source(img); src.width > 1 || src.height > 1; {
@@ -57,8 +57,8 @@ func (f Filter) Mips(img *Image) []*Image {
 	return levels
 }
 
-// VolumeMips is Mips of the slices of a volume, front to back: every level has half as many slices, too, averaged by
-// the part of them that is covered.
+// VolumeMips is like Mips for a volume, given as slices from front to back. Each level also has half as many slices,
+// averaged by the part of each that is covered.
 func (f Filter) VolumeMips(slices []*Image) [][]*Image {
 	levels := [][]*Image{slices}
 	src := make([]rows, len(slices))
@@ -81,7 +81,7 @@ func (f Filter) VolumeMips(slices []*Image) [][]*Image {
 	return levels
 }
 
-// deepen averages planes along the depth, as shrinkRow does along the other directions.
+// deepen averages planes along the depth, as shrinkRow does along the other axes.
 func deepen(planes []plane, depth int) []plane {
 	n := len(planes)
 	if n == depth {
@@ -105,7 +105,8 @@ func deepen(planes []plane, depth int) []plane {
 	return out
 }
 
-// Fit is the largest size of the same proportions with no side over maxSide; the size itself if it fits, or if maxSide is 0.
+// Fit returns the largest size with the same proportions and no side over maxSide. It returns the size unchanged if it
+// fits or if maxSide is 0.
 func Fit(width, height, maxSide int) (int, int) {
 	long := max(width, height)
 	if maxSide <= 0 || long <= maxSide {
@@ -115,8 +116,9 @@ func Fit(width, height, maxSide int) (int, int) {
 	return scale(width), scale(height)
 }
 
-// A plane holds four numbers a pixel. If weighted, they are red, green and blue times weight, and
-// weight; else the four channels times the largest weight. All are on a scale of 0 to 65535*maxWeight, which just fits 32 bits.
+// plane holds four numbers a pixel. If weighted, they are red, green and blue times the weight, and the weight.
+// Otherwise they are the four channels times the largest weight. All are on a scale of 0 to 65535*maxWeight, which just
+// fits into 32 bits.
 type plane struct {
 	width, height int
 	v             []uint32
@@ -124,20 +126,20 @@ type plane struct {
 
 func newPlane(width, height int) plane { return plane{width, height, make([]uint32, 4*width*height)} }
 
-// The weight of a pixel is 256*alpha + 1. The one is there for areas that are wholly transparent: they
-// keep their colour, where without it they would turn black and show as a dark rim when the texture is
-// magnified. Beside an opaque pixel it counts for a twentieth of a level of 8 bits at most.
+// The weight of a pixel is 256*alpha + 1. The 1 is for areas that are fully transparent: it keeps their colour. Without
+// it they would become black, and show as a dark rim when the texture is magnified. Next to an opaque pixel it changes
+// the result by at most a twentieth of an 8-bit level.
 const (
 	alphaWeight = 256
 	maxWeight   = 255*alphaWeight + 1
 	maxValue    = 0xffff * maxWeight
 )
 
-// rows is a plane that is made as it is read: an image of a gigabyte need not be there a second time as one of four.
+// rows is a plane that is computed while it is read. An image of a gigabyte would otherwise also need a plane of four.
 type rows struct {
 	width, height int
 
-	// reader makes a function for one goroutine that gives row y, valid until the next call.
+	// reader returns a function for one goroutine. That function returns row y, which is valid until the next call.
 	reader func() func(y int) []uint32
 }
 
@@ -154,7 +156,7 @@ func (f Filter) source(img *Image) rows {
 	return rows{img.Width, img.Height, func() func(int) []uint32 {
 		buf, have := make([]uint32, 4*img.Width), -1
 		return func(y int) []uint32 {
-			if y != have { // uneven areas share the row between them
+			if y != have { // neighbouring areas share a row if the ratio is not whole
 				f.weigh(buf, img.Pix[4*img.Width*y:], light)
 				have = y
 			}
@@ -163,7 +165,7 @@ func (f Filter) source(img *Image) rows {
 	}}
 }
 
-// weigh makes a row of a plane of one of an image.
+// weigh converts a row of an image to a row of a plane.
 func (f Filter) weigh(dst []uint32, src []byte, light *[256]uint16) {
 	src = src[:len(dst)]
 	for i := 0; i < len(dst); i += 4 {
@@ -177,7 +179,7 @@ func (f Filter) weigh(dst []uint32, src []byte, light *[256]uint16) {
 	}
 }
 
-// resize makes a plane of any size.
+// resize returns a plane of any size.
 func (f Filter) resize(src rows, width, height int) plane {
 	if f.Kernel == Kaiser {
 		return f.resample(src, kaiserAxis(src.width, width), kaiserAxis(src.height, height))
@@ -189,8 +191,8 @@ func (f Filter) resize(src rows, width, height int) plane {
 	return f.shrink(src, width, height)
 }
 
-// shrink averages areas. Row j of the source covers [j*height, (j+1)*height) of a scale on which row y of the result covers
-// [y*src.height, (y+1)*src.height); columns alike.
+// shrink averages areas. On a common scale, row j of the source covers [j*height, (j+1)*height), and row y of the
+// result covers [y*src.height, (y+1)*src.height). The same holds for columns.
 func (f Filter) shrink(src rows, width, height int) plane {
 	out := newPlane(width, height)
 	half := src.width == 2*width && src.height == 2*height
@@ -208,7 +210,7 @@ func (f Filter) shrink(src rows, width, height int) plane {
 	return out
 }
 
-// workers is 1 for what is done sooner than told to others.
+// workers returns 1 for small images, where starting goroutines takes longer than the work.
 func (f Filter) workers(width, height int) int {
 	if width*height < 1<<13 {
 		return 1
@@ -240,7 +242,7 @@ func shrinkRow(dst []uint32, sum []uint64, row func(int) []uint32, y int, src ro
 	}
 }
 
-// halveRow is shrinkRow for the usual case, in half the time: means of four pixels.
+// halveRow is shrinkRow for the usual case, the mean of four pixels. It takes half the time.
 func halveRow(dst []uint32, sum []uint64, row func(int) []uint32, y int) {
 	for i, v := range row(2 * y) {
 		sum[i] = uint64(v)
@@ -293,24 +295,25 @@ func (f Filter) round(dst []byte, src []uint32) {
 	}
 }
 
-// noDirection is a length of 1/256: what is shorter is what rounding left of directions that cancelled out.
+// noDirection is a length of 1/256. A shorter vector is only the rounding error of directions that cancelled out.
 const noDirection = 256
 
-// directions rounds vectors that are brought to length 1. What has no length points straight up.
+// directions scales vectors to length 1 and rounds them. A vector without a length becomes the direction straight up.
 func directions(dst []byte, src []uint32) {
 	for i := 0; i < len(dst); i += 4 {
 		d, s := dst[i:i+4:i+4], src[i:i+4:i+4]
-		var v [3]int64 // -65535 to 65535
+		var v [3]int64 // each -65535 to 65535
 		for c := range v {
 			v[c] = 2*int64((uint64(s[c])+maxWeight/2)/maxWeight) - 0xffff
 		}
-		// Whole numbers below 2^53, a square root and a quotient: all are exact or rounded the same everywhere.
+		// The operations are on integers below 2^53, a square root and a quotient: all are exact, or rounded the same
+		// on every machine.
 		length := math.Sqrt(float64(v[0]*v[0] + v[1]*v[1] + v[2]*v[2]))
 		if length < noDirection {
 			v, length = [3]int64{2: 1}, 1
 		}
 		for c := range v {
-			d[c] = byte(float64(127.5*float64(float64(v[c])/length)) + 128) // 127.5, and a half to round
+			d[c] = byte(float64(127.5*float64(float64(v[c])/length)) + 128) // the scale is 127.5; another half rounds
 		}
 		d[3] = byte(((s[3]+maxWeight/2)/maxWeight + 0x80) / 0x101)
 	}
@@ -323,7 +326,8 @@ var tables = sync.OnceValue(func() *tableSet {
 		t.linear[i] = uint16(i * 0x101)
 		t.light[i] = uint16(math.Round(65535 * decodeSRGB(float64(i)/255)))
 	}
-	// The code of a light is the one whose encoding is nearest, so codes meet halfway between them, as encoded.
+	// The code for a light value is the one with the nearest encoding: the boundary between two codes is halfway
+	// between them, as encoded.
 	v := 0
 	for i := range 256 {
 		end := 65536
@@ -342,9 +346,8 @@ type tableSet struct {
 	code          [65536]byte
 }
 
-// decodeSRGB is the transfer function of IEC 61966-2-1, from 0..1 to 0..1. math.Pow may differ in the last
-// bit between machines; a test makes sure that no entry of the tables is near enough to a rounding
-// boundary to feel it.
+// decodeSRGB is the transfer function of IEC 61966-2-1, from 0..1 to 0..1. The last bit of math.Pow may differ between
+// machines. A test checks that no table entry is so close to a rounding boundary that this matters.
 func decodeSRGB(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92

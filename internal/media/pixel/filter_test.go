@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// filters are all kinds there are.
+// filters are all combinations of SRGB and Weighted.
 var filters = []Filter{{}, {SRGB: true}, {Weighted: true}, {SRGB: true, Weighted: true}}
 
 func constant(w, h int, rgba ...byte) *Image {
@@ -29,7 +29,8 @@ func noise(w, h int, seed uint64) *Image {
 	return m
 }
 
-// The sizes of a chain, and that a constant image stays what it is, to the bit, for all small sizes.
+// TestMipsOfConstant checks the sizes of mip chains, and that an image of one colour keeps it exactly, for all small
+// sizes.
 func TestMipsOfConstant(t *testing.T) {
 	for _, f := range filters {
 		for w := 1; w <= 17; w++ {
@@ -53,7 +54,7 @@ func TestMipsOfConstant(t *testing.T) {
 	}
 }
 
-// naive is Filter in floating point, pixel by pixel, straight from its definition.
+// naive implements the definition of Filter in floating point, pixel by pixel.
 func naive(f Filter, m *Image, width, height int) []float64 {
 	out := make([]float64, 4*width*height)
 	for y := range height {
@@ -89,7 +90,7 @@ func naive(f Filter, m *Image, width, height int) []float64 {
 	return out
 }
 
-// overlap of pixel i of n with pixel x of m, both rows as wide as each other.
+// overlap returns the overlap of pixel i of n with pixel x of m, where both rows have the same length.
 func overlap(i, n, x, m int) float64 {
 	lo := max(float64(i)/float64(n), float64(x)/float64(m))
 	hi := min(float64(i+1)/float64(n), float64(x+1)/float64(m))
@@ -103,8 +104,8 @@ func encodeSRGB(v float64) float64 {
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// Every result is the naive one, rounded; the tolerance is that of 16-bit light in the darkest colours and of the one in
-// the weights.
+// TestResizeAgainstNaive compares every result with the naive one, rounded. The tolerance is for 16-bit light in the
+// darkest colours, and for the 1 in the weights.
 func TestResizeAgainstNaive(t *testing.T) {
 	for _, f := range filters {
 		for _, s := range [][4]int{{2, 2, 1, 1}, {3, 3, 1, 1}, {5, 7, 2, 3}, {17, 1, 8, 1}, {1, 17, 1, 8}, {16, 16, 8, 8}, {16, 9, 8, 4}, {13, 11, 5, 10}, {9, 9, 9, 4}, {12, 12, 12, 12}} {
@@ -122,7 +123,7 @@ func TestResizeAgainstNaive(t *testing.T) {
 	}
 }
 
-// The light of an image is that of each of its levels: at every size, odd ones included.
+// TestMipsKeepLight checks that each level has the same mean light as the image, also at odd sizes.
 func TestMipsKeepLight(t *testing.T) {
 	f := Filter{SRGB: true}
 	mean := func(m *Image) (sum float64) {
@@ -135,7 +136,7 @@ func TestMipsKeepLight(t *testing.T) {
 		levels := f.Mips(noise(size[0], size[1], 7))
 		want := mean(levels[0])
 		for n, m := range levels {
-			// One level of 8 bits at this brightness is 0.0055 of light; it averages out in larger levels.
+			// One 8-bit level at this brightness is 0.0055 of light. In larger levels the rounding averages out.
 			if got := mean(m); math.Abs(got-want) > 0.004 {
 				t.Errorf("%v: light of level %d is %.4f, want %.4f", size, n, got, want)
 			}
@@ -183,7 +184,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The largest sums: a white image of the largest sides must come out white.
+// TestNoOverflow uses the largest sums: a white image with the largest sides must stay white.
 func TestNoOverflow(t *testing.T) {
 	for _, size := range [][2]int{{maxFilterSide, 1}, {1, maxFilterSide}, {16383, 31}} {
 		for _, f := range filters {
@@ -199,9 +200,9 @@ func TestNoOverflow(t *testing.T) {
 	}
 }
 
-// No entry of the tables hangs on the last bits of math.Pow, which may differ between machines.
+// TestTablesAreFirm checks that no table entry depends on the last bits of math.Pow, which may differ between machines.
 func TestTablesAreFirm(t *testing.T) {
-	const enough = 1e-7 // math.Pow errs by less than 1e-15, relatively
+	const enough = 1e-7 // the relative error of math.Pow is below 1e-15
 	for i := range 256 {
 		v := 65535 * decodeSRGB(float64(i)/255)
 		if d := math.Abs(v - math.Floor(v) - 0.5); d < enough {
@@ -221,7 +222,7 @@ func TestTablesAreFirm(t *testing.T) {
 	}
 }
 
-// The pixels are the same on every machine: this sum was made on amd64.
+// TestSameEverywhere checks that the pixels are the same on every machine. The sum was computed on amd64.
 func TestSameEverywhere(t *testing.T) {
 	var sums string
 	for _, f := range filters {
@@ -292,7 +293,7 @@ func BenchmarkMips(b *testing.B) {
 		for _, workers := range []int{1, runtime.GOMAXPROCS(0)} {
 			bm.f.Workers = workers
 			b.Run(fmt.Sprintf("%s/%d/workers=%d", bm.name, bm.size, workers), func(b *testing.B) {
-				b.SetBytes(int64(bm.size * bm.size)) // so that MB/s reads as megapixels a second
+				b.SetBytes(int64(bm.size * bm.size)) // MB/s then means megapixels per second
 				for range b.N {
 					bm.f.Mips(m)
 				}

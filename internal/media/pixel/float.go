@@ -5,19 +5,20 @@ import (
 	"math"
 )
 
-// Float is RGBA in 32-bit floating point, straight alpha, rows from the top down without padding, so
-// len(Pix) is 4*Width*Height. Where the file holds light (Radiance HDR, OpenEXR), values are linear and may be over 1.
+// Float is an RGBA image in 32-bit floating point with straight alpha. Rows go from the top down without padding, so
+// len(Pix) is 4*Width*Height. If the file holds light (Radiance HDR, OpenEXR), values are linear and may be over 1.
 type Float struct {
 	Width, Height int
 	Pix           []float32
 }
 
-// NewFloat is a transparent black image.
+// NewFloat returns a transparent black image.
 func NewFloat(width, height int) *Float {
 	return &Float{width, height, make([]float32, 4*width*height)}
 }
 
-// Encoded is linear light as 8 bits a channel: clamped to 0..1, colours encoded as sRGB, alpha as it is.
+// Encoded converts linear light to 8 bits a channel: values are clamped to 0..1, colours are sRGB-encoded, alpha is
+// linear.
 func (f *Float) Encoded() *Image {
 	out := New(f.Width, f.Height)
 	code := &tables().code
@@ -29,11 +30,11 @@ func (f *Float) Encoded() *Image {
 	return out
 }
 
-// maxLight is the most that infinite light becomes: the largest number of 16-bit floating point.
+// maxLight replaces infinite light. It is the largest 16-bit floating point number.
 const maxLight = 65504
 
-// tame makes a number of what is none: files of light have 0/0 and 1/0 in them now and then, and one such pixel would spread over
-// all smaller versions of the image.
+// tame replaces NaN and infinities by numbers. Files of light sometimes contain them, and one such pixel would spread
+// over all smaller versions of the image.
 func (f *Float) tame() {
 	for i, v := range f.Pix {
 		switch {
@@ -47,7 +48,7 @@ func (f *Float) tame() {
 	}
 }
 
-// Encode gives a picture with a Gamma the sRGB encoding instead. Without one nothing changes.
+// Encode converts a picture with a Gamma to the sRGB encoding. It does nothing if Gamma is 0.
 func (p *Picture) Encode() {
 	if p.Gamma == 0 || p.HDR {
 		return
@@ -62,7 +63,8 @@ func (p *Picture) Encode() {
 		}
 	}
 	if p.Float != nil {
-		// 16 bits, as it was: so no last bit of a power is left that another machine may have otherwise.
+		// Results are rounded to 16 bits, as in the file, which removes differences in the last bits of a power between
+		// machines.
 		sixteen := make([]float32, 1<<16)
 		for i := range sixteen {
 			sixteen[i] = float32(math.Round(65535*toSRGB(math.Pow(float64(i)/65535, 1/p.Gamma)))) / 65535
@@ -70,14 +72,14 @@ func (p *Picture) Encode() {
 		for i := range p.Float.Pix {
 			if i%4 != 3 {
 				p.Float.Pix[i] = sixteen[unit(p.Float.Pix[i], 0xffff)]
-				p.Eight.Pix[i] = byte(unit(p.Float.Pix[i], 255)) // nearer than what 8 bits gave
+				p.Eight.Pix[i] = byte(unit(p.Float.Pix[i], 255)) // more exact than the conversion of the 8-bit value
 			}
 		}
 	}
 	p.Gamma = 0
 }
 
-// toSRGB is the reverse of decodeSRGB.
+// toSRGB is the inverse of decodeSRGB.
 func toSRGB(v float64) float64 {
 	if v <= 0.0031308 {
 		return 12.92 * v
@@ -85,7 +87,7 @@ func toSRGB(v float64) float64 {
 	return float64(1.055*math.Pow(v, 1/2.4)) - 0.055
 }
 
-// unit is v of 0..1, clamped, as 0..top, rounded; NaN is 0.
+// unit maps v from 0..1 to 0..top. It clamps and rounds; NaN becomes 0.
 func unit(v, top float32) uint16 {
 	if !(v > 0) {
 		return 0
@@ -93,7 +95,7 @@ func unit(v, top float32) uint16 {
 	return uint16(float32(min(v, 1)*top) + 0.5)
 }
 
-// floatOf is an image with 16 bits a channel as 0..1.
+// floatOf converts an image with 16 bits a channel to 0..1.
 func floatOf(m image.Image) *Float {
 	b := m.Bounds()
 	out := NewFloat(b.Dx(), b.Dy())
@@ -132,5 +134,5 @@ func floatOf(m image.Image) *Float {
 	return out
 }
 
-// sixteen is 16 bits, big-endian, as 0..1.
+// sixteen converts a big-endian 16-bit number to 0..1.
 func sixteen(b []byte) float32 { return float32(uint32(b[0])<<8|uint32(b[1])) / 0xffff }

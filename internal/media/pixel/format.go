@@ -26,32 +26,33 @@ import (
 	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
 )
 
-// format is one kind of image file.
+// format is an image file format.
 type format struct {
 	id, name string // "png", "PNG"
-	exts     string // ".png": what such files are called
-	rare     string // what they are called seldom, or other files are as well
+	exts     string // usual extensions: ".png"
+	rare     string // extensions that are seldom used, or also used by other formats
 	magic    []string
 
 	config func(data []byte) (Config, error)
 
-	// holds tells whether the data can be as many pixels as the head claims. It is asked where that would be more than dense times as
-	// many bytes; nil is a decoder that finds out before it takes memory.
+	// holds returns an error if the data cannot hold as many pixels as the header claims. It is called if the pixels
+	// take more than dense times the size of the data. It is nil for decoders that check this before they allocate
+	// memory.
 	holds func(data []byte, c Config) error
 
 	decode func(data []byte, maxPixels int) (decoded, error)
 }
 
-// decoded is what a decoder made of a file: either one of them.
+// decoded is the result of a decoder: either image or float is set.
 type decoded struct {
 	image   image.Image
 	light   *Float
-	profile []byte // ICC, where the decoder finds it
-	space   string // of light, if its primaries are not those of Rec. 709
-	mended  string // what was wrong, if it could be read all the same
+	profile []byte // ICC profile, if the decoder finds it
+	space   string // colour space of light whose primaries are not those of Rec. 709
+	mended  string // what was wrong with a file that could still be read
 }
 
-// config makes a reader of heads of one of the standard library.
+// config adapts a header reader of the standard library.
 func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, error) {
 	return func(data []byte) (Config, error) {
 		c, err := read(bytes.NewReader(data))
@@ -60,7 +61,7 @@ func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, er
 	}
 }
 
-// decoder makes one of a decoder of the standard library.
+// decoder adapts a decoder of the standard library.
 func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (decoded, error) {
 	return func(data []byte, _ int) (decoded, error) {
 		m, err := decode(bytes.NewReader(data))
@@ -68,11 +69,11 @@ func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (dec
 	}
 }
 
-// formats is all that can be read. In magic, ? is any byte.
+// formats lists all formats that can be read. In magic, ? matches any byte.
 func formats() []format {
 	return []format{
 		{"png", "PNG", ".png", "", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
-		// However it is packed, each 8 x 8 block has a bit at least.
+		// Each block of 8 x 8 pixels takes at least one bit.
 		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
 		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
@@ -86,7 +87,7 @@ func formats() []format {
 	}
 }
 
-// strangers are formats that people are likely to hand in and that cannot be read.
+// strangers are common formats that cannot be read.
 var strangers = [...]struct{ name, magic string }{
 	{"a DDS texture", "DDS "},
 	{"a KTX texture", "\xabKTX 11\xbb"},
@@ -125,7 +126,7 @@ func find(id string) (format, bool) {
 	return format{}, false
 }
 
-// FormatName is a format of [Sniff] as people write it: "PNG".
+// FormatName returns the display name of a format of [Sniff], such as "PNG".
 func FormatName(id string) string {
 	if f, ok := find(id); ok {
 		return f.name
@@ -133,7 +134,7 @@ func FormatName(id string) string {
 	return "unknown"
 }
 
-// FormatOf tells the format that a file's name promises, as of [Sniff], or "".
+// FormatOf returns the format for a file name's extension, as in [Sniff], or "".
 func FormatOf(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	for _, f := range formats() {
@@ -144,7 +145,8 @@ func FormatOf(name string) string {
 	return ""
 }
 
-// Extensions are what files of some formats are called, in lower case and with the dot; of all that can be read, if none is named.
+// Extensions returns the usual file extensions of some formats, in lower case and with the dot. Without ids it returns
+// those of all formats.
 func Extensions(ids ...string) []string {
 	var list []string
 	for _, f := range formats() {
@@ -155,9 +157,8 @@ func Extensions(ids ...string) []string {
 	return list
 }
 
-// Sniff tells a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "qoi", "psd", "exr",
-// "hdr", "tga", or "". TGA has no
-// signature: the name must say .tga, and the header must make sense.
+// Sniff returns a file's format by its first bytes: "png", "jpeg", "gif", "bmp", "tiff", "webp", "qoi", "psd", "exr",
+// "hdr", "tga", or "". TGA has no signature: the name must end in .tga, and the header must be plausible.
 func Sniff(name string, data []byte) string {
 	for _, f := range formats() {
 		for _, m := range f.magic {
@@ -174,7 +175,7 @@ func Sniff(name string, data []byte) string {
 	return ""
 }
 
-// decodeGIF puts the first frame, which may be smaller, where it belongs on the GIF's screen.
+// decodeGIF draws the first frame at its place on the GIF's screen. The frame may be smaller than the screen.
 func decodeGIF(data []byte, _ int) (decoded, error) {
 	c, err := gif.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -194,8 +195,9 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 	return decoded{image: screen}, nil
 }
 
-// rareTIFF tells whether a TIFF is of a kind that golang.org/x/image does not read, or has planes for each channel, which it would take
-// for one, or a packing that ours has a better word for; and what ours says of it.
+// rareTIFF reports whether a TIFF is left to Kiln's own reader, and returns the header that it reads. These are TIFFs
+// that golang.org/x/image does not support, those with a plane for each channel, which it would misread, and those with
+// a compression for which Kiln's reader has a better message.
 func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
 	short := func(tag uint16) int {
 		if v := tiffTag(data, tag); len(v) == 2 {
@@ -236,7 +238,7 @@ func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
 	return sixteenBits(m.Pix, m.Width, m.Height, h.Bits > 8), nil
 }
 
-// configWebP refuses animations, by the flag of the extended header.
+// configWebP returns an error for animations, by the flag in the extended header.
 func configWebP(data []byte) (Config, error) {
 	if len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&2 != 0 {
 		return Config{}, fmt.Errorf("an animation: %w", input.ErrUnsupported)
@@ -319,7 +321,8 @@ func decodePSD(data []byte, maxPixels int) (decoded, error) {
 	return d, nil
 }
 
-// sixteenBits is straight RGBA of 16 bits as the standard library has it; of 8, if no more were in the file.
+// sixteenBits returns straight RGBA of 16 bits as an image type of the standard library, or of 8 bits if the file has
+// no more.
 func sixteenBits(pix []uint16, width, height int, deep bool) decoded {
 	if !deep {
 		eights := make([]byte, len(pix))
@@ -335,7 +338,7 @@ func sixteenBits(pix []uint16, width, height int, deep bool) decoded {
 	return decoded{image: m}
 }
 
-// eightBits is straight RGBA8 as the standard library has it.
+// eightBits returns straight RGBA8 as an image type of the standard library.
 func eightBits(pix []byte, width, height int) decoded {
 	return decoded{image: &image.NRGBA{Pix: pix, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}}
 }

@@ -15,42 +15,42 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 )
 
-// Document is all of an image file that has several frames or layers. One frame without layers is what every image has.
+// Document is an image file with all its frames and layers. A plain image has one frame and no layers.
 type Document struct {
-	Format        string // as of [Sniff]
+	Format        string // as in [Sniff]
 	Width, Height int
-	Plays         int     // how often an animation is played; 0: for ever
+	Plays         int     // how often an animation plays; 0 means forever
 	Layers        []Layer // from the bottom up
 	Frames        []Frame // at least one
 }
 
-// Layer is a layer in all frames, or a group of layers.
+// Layer is a layer or a group of layers. It exists in all frames.
 type Layer struct {
 	Name    string
-	Parent  int // the group that it is in, as an index in Layers; -1: none
+	Parent  int // index in Layers of the group that contains it; -1 for none
 	Group   bool
 	Visible bool
-	Clipped bool   // drawn only where the layer below it is
+	Clipped bool   // drawn only where the layer below is
 	Opacity byte   // 255 is opaque
-	Blend   string // "normal", "multiply", ...: the words of CSS where it has one
+	Blend   string // "normal", "multiply", ...: CSS names where CSS has the mode
 }
 
-// Frame is what is seen at one time.
+// Frame is one frame of an animation.
 type Frame struct {
-	Picture  *Picture // all that is visible, together: Width x Height
+	Picture  *Picture // all visible layers together: Width x Height
 	Duration time.Duration
-	Cels     []Cel // what the layers have in this frame, in the order of the layers; none if there are no layers
+	Cels     []Cel // the content of the layers in this frame, in the order of the layers; empty without layers
 }
 
-// Cel is what one layer has in one frame.
+// Cel is the content of one layer in one frame.
 type Cel struct {
-	Layer   int // in Layers
-	X, Y    int // of its first pixel in the frame; it may reach over the edges
+	Layer   int // index in Layers
+	X, Y    int // position of its first pixel in the frame; it may extend beyond the edges
 	Opacity byte
 	Image   *Image
 }
 
-// Frames is how many frames a GIF or PNG has, without decoding them; 1 for all other images.
+// Frames returns the number of frames of a GIF or PNG without decoding them. It returns 1 for all other images.
 func Frames(name string, data []byte) int {
 	switch Sniff(name, data) {
 	case "gif":
@@ -63,7 +63,7 @@ func Frames(name string, data []byte) int {
 	return 1
 }
 
-// LayersIn is how many layers and groups a Photoshop document says it has; 0 for all other images.
+// LayersIn returns the number of layers and groups that a Photoshop document states. It returns 0 for all other images.
 func LayersIn(name string, data []byte) int {
 	if Sniff(name, data) != "psd" {
 		return 0
@@ -71,11 +71,11 @@ func LayersIn(name string, data []byte) int {
 	return psd.CountLayers(data)
 }
 
-// maxFrames of an animation: above any that is one.
+// maxFrames is the limit for the frames of an animation, more than any real one has.
 const maxFrames = 1 << 16
 
-// DecodeDocument reads all frames and layers of an image, 8 bits a channel where there are several. The limits hold for all of them
-// together. The name serves only to know a TGA. Errors are an [*Error].
+// DecodeDocument reads all frames and layers of an image. If there are several, they have 8 bits a channel. The limits
+// apply to all of them together. The name is used only to recognize a TGA. Errors are an [*Error].
 func DecodeDocument(name string, data []byte, lim Limits) (*Document, error) {
 	f, err := open(name, data)
 	if err != nil {
@@ -109,7 +109,7 @@ func DecodeDocument(name string, data []byte, lim Limits) (*Document, error) {
 	return d, nil
 }
 
-// within calls a decoder, and puts its error in its place.
+// within calls a decoder and converts its error to an [*Error].
 func (f format) within(decode func() error) (err error) {
 	defer f.recovered(&err)
 	if err = decode(); err == nil {
@@ -122,7 +122,7 @@ func (f format) within(decode func() error) (err error) {
 	return f.fault(err)
 }
 
-// still is the one frame of an image that has no more.
+// still reads an image that has only one frame.
 func (d *Document) still(name string, data []byte, lim Limits) error {
 	p, err := DecodePicture(name, data, lim)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *Document) still(name string, data []byte, lim Limits) error {
 	return nil
 }
 
-// colours notes what the file says of its colours with the pictures that were put together.
+// colours sets the colour information of the file on the composed pictures.
 func (d *Document) colours(data []byte) {
 	m := metaOf(d.Format, data)
 	for i := range d.Frames {
@@ -143,18 +143,18 @@ func (d *Document) colours(data []byte) {
 	}
 }
 
-// add keeps what the canvas shows as a frame.
+// add appends the current canvas as a frame.
 func (d *Document) add(canvas *Image, duration time.Duration) {
 	copied := New(canvas.Width, canvas.Height)
 	copy(copied.Pix, canvas.Pix)
 	d.Frames = append(d.Frames, Frame{Picture: &Picture{Format: d.Format, Eight: copied}, Duration: duration})
 }
 
-// gif draws frame after frame, as the GIF89a specification says.
+// gif draws the frames in order, by the GIF89a specification.
 func (d *Document) gif(data []byte, lim Limits) error {
 	var area int64
 	var holds error
-	gifFrames(data, func(w, h int) bool { // LZW has codes of 12 bits for at most 4096 pixels
+	gifFrames(data, func(w, h int) bool { // an LZW code of 12 bits stands for at most 4096 pixels
 		area += int64(w) * int64(h)
 		holds = fits(Config{Width: w, Height: h, Format: "gif"}, area*12/8/4096, int64(len(data)))
 		return holds == nil
@@ -169,7 +169,7 @@ func (d *Document) gif(data []byte, lim Limits) error {
 	if err != nil {
 		return err
 	}
-	switch { // 0 is for ever, -1 once, and n that it is shown n+1 times
+	switch { // 0 plays forever, -1 once, and n plays n+1 times
 	case g.LoopCount > 0:
 		d.Plays = g.LoopCount + 1
 	case g.LoopCount < 0:
@@ -194,7 +194,7 @@ func (d *Document) gif(data []byte, lim Limits) error {
 	return nil
 }
 
-// gifFrames gives the sizes of the frames of a GIF, in order, until yield has enough or the blocks end.
+// gifFrames yields the sizes of the frames of a GIF in order. It stops when yield returns false or the blocks end.
 func gifFrames(data []byte, yield func(w, h int) bool) {
 	table := func(flags byte) int {
 		if flags&0x80 == 0 {
@@ -208,7 +208,7 @@ func gifFrames(data []byte, yield func(w, h int) bool) {
 	at := 13 + table(data[10])
 	for at+10 <= len(data) {
 		switch data[at] {
-		case '!': // an extension: its kind, and blocks
+		case '!': // an extension: its type, then blocks
 			at += 2
 		case ',':
 			u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[at+i:])) }
@@ -219,14 +219,14 @@ func gifFrames(data []byte, yield func(w, h int) bool) {
 		default:
 			return
 		}
-		for at < len(data) && data[at] != 0 { // blocks with their length before them, up to an empty one
+		for at < len(data) && data[at] != 0 { // blocks with a length byte, up to an empty one
 			at += 1 + int(data[at])
 		}
 		at++
 	}
 }
 
-// png draws frame after frame, as the PNG specification says of APNG.
+// png draws the frames in order, by the APNG part of the PNG specification.
 func (d *Document) png(data []byte, lim Limits) error {
 	mended, _ := mendPNG(data)
 	a, err := apng.Read(mended)
@@ -257,7 +257,7 @@ func (d *Document) png(data []byte, lim Limits) error {
 	return nil
 }
 
-// psd takes the layers; those that cannot be read are left out: the picture is there.
+// psd adds the layers. Layers that cannot be read are left out, because the composed picture is available.
 func (d *Document) psd(data []byte, lim Limits) error {
 	layers, err := psd.Layers(data, int(min(lim.MaxBytes/4, math.MaxInt)))
 	if errors.Is(err, input.ErrUnsupported) {
@@ -276,7 +276,7 @@ func (d *Document) psd(data []byte, lim Limits) error {
 	return nil
 }
 
-// draw puts an image on m, in place of what is there, or over it. What is outside is left out.
+// draw puts an image on m: over what is there if over is set, else in its place. Parts outside of m are left out.
 func (m *Image) draw(from *Image, at image.Rectangle, over bool) {
 	in := at.Intersect(image.Rect(0, 0, m.Width, m.Height))
 	for y := in.Min.Y; y < in.Max.Y; y++ {
@@ -292,7 +292,8 @@ func (m *Image) draw(from *Image, at image.Rectangle, over bool) {
 	}
 }
 
-// blendOver lays a pixel over another one, straight alpha, with integers: the sample code of the APNG specification.
+// blendOver blends a pixel over another one, with straight alpha and integers, as in the sample code of the APNG
+// specification.
 func blendOver(dst, src []byte) {
 	switch a := uint32(src[3]); {
 	case a == 0:
@@ -309,7 +310,7 @@ func blendOver(dst, src []byte) {
 	}
 }
 
-// clear makes an area transparent black.
+// clear fills an area with transparent black.
 func (m *Image) clear(at image.Rectangle) {
 	in := at.Intersect(image.Rect(0, 0, m.Width, m.Height))
 	for y := in.Min.Y; y < in.Max.Y; y++ {

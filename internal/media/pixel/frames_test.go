@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// animated is a GIF of 8 x 6 pixels with four frames: a whole one; a part that is taken away again; a part after which its area is
-// cleared; and one with a hole.
+// animated returns a GIF of 8 x 6 pixels with four frames: a whole one; a part that is removed after it was shown; a
+// part whose area is cleared afterwards; one with transparent pixels.
 func animated(t testing.TB) []byte {
 	t.Helper()
 	p := color.Palette{color.NRGBA{}, color.NRGBA{200, 0, 0, 255}, color.NRGBA{0, 200, 0, 255}, color.NRGBA{0, 0, 200, 255}}
@@ -73,7 +73,7 @@ func TestGIFFrames(t *testing.T) {
 	}
 }
 
-// animatedPNG has four frames of 6 x 4 pixels, as [animated], with half transparent ones.
+// animatedPNG has four frames of 6 x 4 pixels, like [animated], with half transparent ones.
 func animatedPNG(t testing.TB) []byte {
 	t.Helper()
 	var b []byte
@@ -156,7 +156,7 @@ func TestPNGFrames(t *testing.T) {
 	}
 }
 
-// TestFramesAsFFmpeg compares all pixels with what another program makes of the same files, if it is there.
+// TestFramesAsFFmpeg compares all pixels with FFmpeg's decoding of the same files, if FFmpeg is installed.
 func TestFramesAsFFmpeg(t *testing.T) {
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {
@@ -210,7 +210,7 @@ func TestStillDocument(t *testing.T) {
 	}
 }
 
-// TestPSDLayers reads a document that ImageMagick wrote.
+// TestPSDLayers reads a document written by ImageMagick.
 func TestPSDLayers(t *testing.T) {
 	data := read(t, "layers.psd")
 	d, err := DecodeDocument("layers.psd", data, DefaultLimits())
@@ -229,7 +229,8 @@ func TestPSDLayers(t *testing.T) {
 	}
 }
 
-// TestFramesBounded: the limits hold for all frames together, and a file that lies is refused before memory is taken.
+// TestFramesBounded checks that the limits apply to all frames together, and that a file with false claims is refused
+// before memory is allocated.
 func TestFramesBounded(t *testing.T) {
 	for name, data := range map[string][]byte{"a.gif": animated(t), "a.png": animatedPNG(t)} {
 		var e *Error

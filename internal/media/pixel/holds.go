@@ -8,24 +8,26 @@ import (
 	"io"
 )
 
-// The decoders of others take memory for a picture before they look at what follows its head. So a file that claims far more than it has is
-// held against its data first, and what cannot be there is refused before it costs anything. Ours do that by themselves.
+// The decoders of the standard library and golang.org/x/image allocate memory for a picture before they read what
+// follows its header. If a file claims far more than its size suggests, its data is therefore checked first, and
+// impossible claims are refused at no cost. Kiln's own decoders do this themselves.
 
-// dense is how many bytes of memory a byte of a file may become without a question: more of them are looked at first, in files that are
-// flat, and in those that lie.
+// dense is the number of bytes of memory for each byte of a file up to which no check is made. Only files with large
+// areas of one colour and files with false claims exceed it.
 const dense = 64
 
-// flat is how many pixels of one colour are taken for what they are, where a format has no bytes for them: memory of at most 64 MiB.
+// flat is the number of pixels up to which a picture of one colour is accepted, in formats where such pixels take no
+// bytes. It is 64 MiB of memory.
 const flat = 1 << 24
 
-// atMost is a bound that a format sets: so many pixels for a byte.
+// atMost returns a check for formats where a byte holds at most pixelsPerByte pixels.
 func atMost(pixelsPerByte int64) func([]byte, Config) error {
 	return func(data []byte, c Config) error {
 		return fits(c, int64(c.Width)*int64(c.Height)/pixelsPerByte, int64(len(data)))
 	}
 }
 
-// fits says that there are fewer bytes than there must be.
+// fits returns an error if there are fewer bytes than needed.
 func fits(c Config, needed, there int64) error {
 	if needed <= there {
 		return nil
@@ -33,9 +35,10 @@ func fits(c Config, needed, there int64) error {
 	return &Error{Fault: Truncated, Format: c.Format, Detail: fmt.Sprintf("%d bytes cannot hold %d x %d pixels", there, c.Width, c.Height)}
 }
 
-// holdsPNG inflates the pixels, as far as they must go, without keeping them: there are depths of 1 to 16 bits, and 1 to 4 channels.
+// holdsPNG inflates as many bytes as the pixels need, without keeping them. Depths are 1 to 16 bits; there are 1 to 4
+// channels.
 func holdsPNG(data []byte, c Config) error {
-	// Deflate makes at most 1032 bytes of one, each at most 8 pixels.
+	// Deflate expands a byte to at most 1032 bytes, which hold at most 8 pixels each.
 	if err := atMost(1032*8)(data, c); err != nil {
 		return err
 	}
@@ -57,8 +60,8 @@ func holdsPNG(data []byte, c Config) error {
 	return err
 }
 
-// holdsGIF looks at the first frame, which may be smaller than the screen: LZW has codes of 12 bits for at most 4096 pixels. A screen that
-// is not flat is bound by the same, as nothing else fills it.
+// holdsGIF checks the first frame, which may be smaller than the screen. An LZW code of 12 bits stands for at most 4096
+// pixels. A screen of more than flat pixels has the same limit, because only the frame fills it.
 func holdsGIF(data []byte, c Config) error {
 	const pixels, bits = 4096, 12
 	if n := int64(c.Width) * int64(c.Height); n > flat {
@@ -70,20 +73,20 @@ func holdsGIF(data []byte, c Config) error {
 	if flags := data[10]; flags&0x80 != 0 {
 		at += 3 << (flags&7 + 1)
 	}
-	for at+10 <= len(data) && data[at] == '!' { // an extension: its kind, and blocks with their length before them, up to an empty one
+	for at+10 <= len(data) && data[at] == '!' { // an extension: its type, then blocks with a length byte, up to an empty one
 		for at += 2; at < len(data) && data[at] != 0; {
 			at += 1 + int(data[at])
 		}
 		at++
 	}
 	if at+10 > len(data) || data[at] != ',' {
-		return nil // it has no frame, as its decoder will say
+		return nil // there is no frame; the decoder reports that
 	}
 	u16 := func(i int) int64 { return int64(binary.LittleEndian.Uint16(data[at+i:])) }
 	return fits(c, u16(5)*u16(7)*bits/8/pixels, int64(len(data)))
 }
 
-// holdsTIFF is for those kinds that golang.org/x/image reads.
+// holdsTIFF checks the kinds of TIFF that golang.org/x/image reads.
 func holdsTIFF(data []byte, c Config) error {
 	if _, yes, _ := rareTIFF(data); yes {
 		return nil
@@ -94,18 +97,18 @@ func holdsTIFF(data []byte, c Config) error {
 		}
 		return otherwise
 	}
-	// Most bytes that one can make: PackBits, LZW with codes of 9 to 12 bits, Deflate.
+	// Most bytes that a byte expands to: PackBits, LZW with codes of 9 to 12 bits, Deflate.
 	most := map[int64]int64{1: 1, 32773: 64, 5: 2731, 8: 1032, 32946: 1032}[number(259, 1)]
 	if most == 0 {
-		most = max(1, int64(c.Width)) // fax: a white line is a bit
+		most = max(1, int64(c.Width)) // fax: a white line takes one bit
 	}
 	return fits(c, int64(c.Width)*int64(c.Height)*number(258, 1)*number(277, 1)/8/most, int64(len(data)))
 }
 
-// holdsWebP knows of lossy pictures that the modes of 16 x 16 pixels, which have fixed probabilities, take two bits at least (RFC 6386,
-// section 11.2). In those without loss a copy takes 11 bits at least for 4096 places (RFC 9649, section 5.2.2), each of at most 8 pixels,
-// and only areas of one colour take none: 65536 pixels for a byte is more than any picture has that is not flat. Alpha comes before a lossy
-// picture: without one it is nothing.
+// holdsWebP uses these limits. In lossy pictures the mode of 16 x 16 pixels has fixed probabilities and takes at least
+// two bits (RFC 6386, section 11.2). In lossless ones a copy takes at least 11 bits for 4096 places (RFC 9649, section
+// 5.2.2) of at most 8 pixels each, and only areas of one colour take nothing; 65536 pixels a byte is more than any
+// picture has that is not flat. Alpha precedes a lossy picture, and is useless without one.
 func holdsWebP(data []byte, c Config) error {
 	n := int64(c.Width) * int64(c.Height)
 	for b := data[min(12, len(data)):]; len(b) >= 8; {

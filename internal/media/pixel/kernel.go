@@ -6,16 +6,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// Kernel is how pixels of a smaller image are made of those of a larger one.
+// Kernel is the method that computes a pixel of a smaller image from pixels of a larger one.
 type Kernel uint8
 
 const (
-	Box    Kernel = iota // the mean of the area that is covered: no pixel counts for more than one
+	Box    Kernel = iota // the mean of the covered area: each source pixel counts once
 	Kaiser               // a windowed sinc, six new pixels wide: sharper, with faint rings around hard edges
 )
 
-// An axis says how each of a row of new pixels is made of old ones: new pixel i is the sum of weights[i*taps+k] times
-// old pixel first[i]+k. Weights are whole numbers with the sum weightOne, and the same on every machine.
+// axis describes how a row of old pixels becomes a row of new ones: new pixel i is the sum of weights[i*taps+k] times
+// old pixel first[i]+k. Weights are integers with the sum weightOne, and the same on every machine.
 type axis struct {
 	old, taps int
 	first     []int
@@ -23,12 +23,12 @@ type axis struct {
 }
 
 const (
-	weightBits = 14 // two directions and a value of 32 bits stay below 2^62, negative lobes included
+	weightBits = 14 // keeps two passes over 32-bit values below 2^62, negative lobes included
 	weightOne  = 1 << weightBits
 )
 
-// newAxis makes an axis of a function that gives the weight of each old pixel for new pixel i, with any sum. Old pixels beyond the
-// edge, which there may be, are the last one again.
+// newAxis builds an axis from a function that returns the weights of the old pixels for new pixel i. Their sum may be
+// any number. For positions beyond the edge, the edge pixel is used.
 func newAxis(old, size, reach int, weigh func(i int) (first int, weights []float64)) axis {
 	a := axis{old: old, taps: min(reach, old), first: make([]int, size), weights: make([]int32, size*min(reach, old))}
 	for i := range size {
@@ -54,19 +54,19 @@ func newAxis(old, size, reach int, weigh func(i int) (first int, weights []float
 	return a
 }
 
-// Kaiser's window, as wide and as steep as texture tools have it: 3 new pixels to each side, alpha 4.
+// Kaiser's window, with the usual width and steepness of texture tools: 3 new pixels to each side, alpha 4.
 const (
 	kaiserRadius = 3
 	kaiserAlpha  = 4
 )
 
-// kaiserAxis samples sinc(t) times the Kaiser window, with t in new pixels, or in old ones where the axis grows. It is made of
-// sums, products and square roots, so that no machine's sine can differ.
+// kaiserAxis samples sinc(t) times the Kaiser window. t is in new pixels, or in old ones if the axis grows. It uses
+// only sums, products and square roots, because a sine may differ between machines.
 func kaiserAxis(old, size int) axis {
 	if old == size {
 		return linearAxis(old, size)
 	}
-	ratio := float64(max(old, size)) / float64(size) // old pixels a new one, at least 1
+	ratio := float64(max(old, size)) / float64(size) // old pixels for each new one, at least 1
 	step := float64(old) / float64(size)
 	reach := int(math.Ceil(2*kaiserRadius*ratio)) + 1
 	return newAxis(old, size, reach, func(i int) (int, []float64) {
@@ -90,13 +90,14 @@ func kaiser(t float64) float64 {
 	return sinc(t) * float64(bessel(kaiserAlpha*math.Sqrt(rest)))
 }
 
-// sinc is sin(πt)/(πt), by the series of the sine after t was brought to within a half of a whole number.
+// sinc returns sin(πt)/(πt). It uses the power series of the sine, after t is reduced to at most 1/2 from a whole
+// number.
 func sinc(t float64) float64 {
 	if math.Abs(t) < 1e-9 {
 		return 1
 	}
 	whole := math.Floor(t + 0.5)
-	x := float64(math.Pi * (t - whole)) // -π/2 to π/2
+	x := float64(math.Pi * (t - whole)) // between -π/2 and π/2
 	term, sum := x, x
 	for n := 1.0; n < 12; n++ {
 		term = -float64(float64(term*x)*x) / (2 * n * (2*n + 1))
@@ -108,7 +109,7 @@ func sinc(t float64) float64 {
 	return sum / (math.Pi * t)
 }
 
-// bessel is the modified Bessel function I0, by its series; x is at most 4.
+// bessel is the modified Bessel function I0, by its power series. x is at most 4.
 func bessel(x float64) float64 {
 	q := float64(x*x) / 4
 	term, sum := 1.0, 1.0
@@ -119,13 +120,14 @@ func bessel(x float64) float64 {
 	return sum
 }
 
-// linearAxis interpolates between neighbours; an axis that stays is one weight a pixel.
+// linearAxis interpolates between neighbours. An axis of unchanged size has one weight a pixel.
 func linearAxis(old, size int) axis {
 	if old == size {
 		return newAxis(old, size, 1, func(i int) (int, []float64) { return i, []float64{1} })
 	}
 	return newAxis(old, size, 2, func(i int) (int, []float64) {
-		// The centre of the new pixel is at at/(2*size) of the old row, counted from the centre of its first pixel.
+		// The centre of the new pixel is at position at/(2*size) in the old row, counted from the centre of its first
+		// pixel.
 		at := (2*i+1)*old - size
 		first := at / (2 * size)
 		if at < 0 {
@@ -136,7 +138,8 @@ func linearAxis(old, size int) axis {
 	})
 }
 
-// boxAxis is the mean of what is covered, for images in floating point. [Filter.shrink] has it exactly.
+// boxAxis is the mean of the covered area, for images in floating point. [Filter.shrink] is the exact form for
+// integers.
 func boxAxis(old, size int) axis {
 	if size >= old {
 		return linearAxis(old, size)
@@ -152,11 +155,11 @@ func boxAxis(old, size int) axis {
 	})
 }
 
-// band is how many rows of the result a worker makes at once: it needs the rows below them in the source, and some more that
-// its neighbours need, too.
+// band is the number of result rows that a worker makes at once. It needs the source rows below them, and a few more
+// that its neighbours need too.
 const band = 16
 
-// resample makes a plane by an axis for each direction: columns first, then rows, in 64 bits, rounded once at the end.
+// resample applies an axis in each direction: columns first, then rows. It uses 64 bits and rounds once at the end.
 func (f Filter) resample(src rows, across, down axis) plane {
 	width, height := len(across.first), len(down.first)
 	out := newPlane(width, height)
@@ -197,7 +200,7 @@ func (f Filter) resample(src rows, across, down axis) plane {
 	return out
 }
 
-// apply makes a row of four numbers a pixel, times weightOne.
+// apply computes a row of four numbers a pixel, times weightOne.
 func (a axis) apply(dst []int64, src []uint32) {
 	for x, first := range a.first {
 		var r, g, b, alpha int64

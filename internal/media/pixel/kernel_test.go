@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What the kernels are made of, against the standard library and sums that are written down in tables.
+// TestKaiser compares the functions behind the kernels with the standard library and published tables.
 func TestKaiser(t *testing.T) {
 	for x := -3.99; x < 4; x += 0.01 {
 		want := 1.0
@@ -27,7 +27,8 @@ func TestKaiser(t *testing.T) {
 	}
 }
 
-// Weights of every new pixel are one in all, at places that are there, for all small sizes.
+// TestAxes checks for all small sizes that the weights of each new pixel have the sum one, and that all positions
+// exist.
 func TestAxes(t *testing.T) {
 	for name, axisOf := range map[string]func(int, int) axis{"kaiser": kaiserAxis, "linear": linearAxis, "box": boxAxis} {
 		for old := 1; old <= 33; old++ {
@@ -48,7 +49,7 @@ func TestAxes(t *testing.T) {
 						t.Fatalf("%s %d to %d: new pixel %d of %d..%d, sum %d", name, old, size, i, first, first+a.taps, sum)
 					}
 				}
-				// Nothing shifts: the mean place of all that is taken is the middle.
+				// Nothing shifts: the mean position of all that is used is the middle.
 				if c := centre / weightOne / float64(size); math.Abs(c-float64(old)/2) > 0.02 {
 					t.Errorf("%s %d to %d: the middle is at %v", name, old, size, c)
 				}
@@ -64,7 +65,7 @@ func TestAxes(t *testing.T) {
 	}
 }
 
-// The weights that halving has, from the formula in another form.
+// TestKaiserHalves compares the weights for halving with another form of the formula.
 func TestKaiserHalves(t *testing.T) {
 	a := kaiserAxis(64, 32)
 	var want [12]float64
@@ -113,7 +114,7 @@ func TestKaiserKeepsConstants(t *testing.T) {
 	}
 }
 
-// A ramp stays a ramp: interpolation and mean of something straight are straight, away from the edges.
+// TestEnlarge checks that a linear ramp stays a ramp, away from the edges.
 func TestEnlarge(t *testing.T) {
 	for _, kernel := range []Kernel{Box, Kaiser} {
 		f := Filter{Kernel: kernel}
@@ -133,7 +134,7 @@ func TestEnlarge(t *testing.T) {
 			}
 		}
 	}
-	for w := 1; w <= 17; w++ { // any size to any other
+	for w := 1; w <= 17; w++ { // each size to each other size
 		for h := 1; h <= 17; h++ {
 			m := Filter{SRGB: true, Weighted: true}.Resize(constant(5, 7, 9, 80, 200, 77), w, h)
 			if string(m.Pix) != string(constant(w, h, 9, 80, 200, 77).Pix) {
@@ -143,7 +144,7 @@ func TestEnlarge(t *testing.T) {
 	}
 }
 
-// As many workers as there are, the pixels are the same.
+// TestWorkers checks that the pixels do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	m := noise(301, 203, 9)
 	light := m.Light(true)
@@ -191,13 +192,13 @@ func TestNormals(t *testing.T) {
 					d := (float64(l.Pix[i+c]) - 127.5) / 127.5
 					sq += d * d
 				}
-				if math.Abs(math.Sqrt(sq)-1) > 0.008 || l.Pix[i+3] != 200 { // half a level of 127.5 in three directions
+				if math.Abs(math.Sqrt(sq)-1) > 0.008 || l.Pix[i+3] != 200 { // half of a level of 127.5, in three directions
 					t.Fatalf("%v level %d: %v has the length %.3f", s, n+1, l.Pix[i:i+4], math.Sqrt(sq))
 				}
 			}
 		}
 	}
-	// Opposite slopes make a flat place; what has no direction at all points up.
+	// Opposite slopes give a flat surface. A pixel without any direction points up.
 	two := func(a, b [4]byte) *Image { return &Image{2, 1, append(a[:], b[:]...)} }
 	for _, tt := range []struct {
 		in   *Image
@@ -213,7 +214,8 @@ func TestNormals(t *testing.T) {
 	}
 }
 
-// A volume whose slices are rows of another image shrinks along its depth as that image does along its height.
+// TestVolumeMips checks that a volume whose slices are the rows of another image shrinks in depth as that image does in
+// height.
 func TestVolumeMips(t *testing.T) {
 	f := Filter{SRGB: true, Weighted: true}
 	for depth := 1; depth <= 17; depth++ {
@@ -245,7 +247,7 @@ func TestVolumeMips(t *testing.T) {
 			}
 		}
 	}
-	// 4 x 2 x 2 of one colour.
+	// Two slices of 4 x 2 of one colour.
 	same := []*Image{constant(4, 2, 1, 2, 3, 4), constant(4, 2, 1, 2, 3, 4)}
 	levels := f.VolumeMips(same)
 	if len(levels) != 3 || len(levels[1]) != 1 || levels[1][0].Width != 2 || string(levels[2][0].Pix) != "\x01\x02\x03\x04" {
@@ -253,7 +255,7 @@ func TestVolumeMips(t *testing.T) {
 	}
 }
 
-// Light in floating point and in whole numbers agree.
+// TestMipsFloat compares the results for light in floating point and in integers.
 func TestMipsFloat(t *testing.T) {
 	for _, s := range [][2]int{{32, 16}, {17, 9}, {1, 5}} {
 		for _, weighted := range []bool{false, true} {

@@ -36,7 +36,7 @@ func crop[T any](pix []T, stride, x, y, width, height int) []T {
 	return out
 }
 
-// turned is pixels by a half turn.
+// turned returns the pixels rotated by 180 degrees.
 func turned[T any](pix []T) []T {
 	out := make([]T, len(pix))
 	for i := 0; i < len(pix); i += 4 {
@@ -56,8 +56,8 @@ func (p *Picture) turned() *Picture {
 	return out
 }
 
-// Cut cuts a strip into n pictures of the same size, side by side or, where it is higher than wide, below each other; nil if
-// that leaves a rest.
+// Cut cuts a strip into n pictures of the same size. They are side by side, or one below the other if the strip is
+// higher than wide. It returns nil if the size is not divisible by n.
 func (p *Picture) Cut(n int) []*Picture {
 	width, height := p.Size()
 	dx, dy := 0, 0
@@ -78,21 +78,22 @@ func (p *Picture) Cut(n int) []*Picture {
 	return parts
 }
 
-// crosses are the places of the six faces, +x -x +y -y +z -z, in a cross of squares, in squares from the upper left. The last face of an
-// upright one stands on its head.
+// crosses are the positions of the six faces, +x -x +y -y +z -z, in a cross, in squares from the upper left. The last
+// face of an upright cross is rotated by 180 degrees.
 var crosses = [2][6][2]int{
 	{{2, 1}, {0, 1}, {1, 0}, {1, 2}, {1, 1}, {3, 1}}, // 4 by 3
 	{{2, 1}, {0, 1}, {1, 0}, {1, 2}, {1, 1}, {1, 3}}, // 3 by 4
 }
 
-// Cross cuts the six faces of a cube out of a picture of its unfolded sides, lying (4 by 3) or upright (3 by 4):
+// Cross cuts the six faces of a cube from a picture of its unfolded sides, in landscape (4 by 3) or upright form (3 by
+// 4):
 //
 //	.  +y .  .         .  +y .
 //	-x +z +x -z        -x +z +x
 //	.  -y .  .         .  -y .
 //	                   .  -z .
 //
-// They are nil if its sides are not in that proportion.
+// It returns nil if the picture does not have these proportions.
 func (p *Picture) Cross() []*Picture {
 	width, height := p.Size()
 	kind, side := 0, width/4
@@ -113,8 +114,8 @@ func (p *Picture) Cross() []*Picture {
 	return faces
 }
 
-// faceAxes are, for each face +x -x +y -y +z -z, the directions of its centre, of its columns to the right and of its rows
-// downwards: the table of "Cube Map Face Selection" of the Vulkan and OpenGL specifications.
+// faceAxes has three directions for each face +x -x +y -y +z -z: of its centre, of its columns to the right, and of its
+// rows downwards. They are from the table "Cube Map Face Selection" of the Vulkan and OpenGL specifications.
 var faceAxes = [6][3][3]float64{
 	{{1, 0, 0}, {0, 0, -1}, {0, -1, 0}},
 	{{-1, 0, 0}, {0, 0, 1}, {0, -1, 0}},
@@ -124,9 +125,9 @@ var faceAxes = [6][3][3]float64{
 	{{0, 0, -1}, {-1, 0, 0}, {0, -1, 0}},
 }
 
-// Cube projects a picture of all directions, with the longitude across and the latitude down, on the six faces of a cube. Its
-// middle is the middle of +z, a quarter to the right is +x, its upper edge is +y. Light is interpolated between the four
-// nearest pixels, and averaged over four points of each new one.
+// Cube projects a picture of all directions on the six faces of a cube. The picture has the longitude across and the
+// latitude down: its middle is the middle of +z, a quarter to the right is +x, its upper edge is +y. Light is
+// interpolated between the four nearest pixels, and averaged over four points of each new pixel.
 func (m *Float) Cube(side, workers int) []*Float {
 	faces := make([]*Float, 6)
 	for i := range faces {
@@ -147,14 +148,14 @@ func (m *Float) Cube(side, workers int) []*Float {
 	return faces
 }
 
-// look adds a quarter of what is seen at s and t of a face, which go from -1 to 1.
+// look adds a quarter of the light at position s, t of a face. s and t are between -1 and 1.
 func (m *Float) look(out []float32, axes *[3][3]float64, s, t float64) {
 	var d [3]float64
 	for k := range d {
 		d[k] = axes[0][k] + float64(s*axes[1][k]) + float64(t*axes[2][k])
 	}
 	flat := math.Sqrt(float64(d[0]*d[0]) + float64(d[2]*d[2]))
-	u := turn(d[0], d[2]) + 0.5 // 0 to 1 across
+	u := turn(d[0], d[2]) + 0.5 // 0 to 1, left to right
 	v := 0.5 - 2*turn(d[1], flat)
 	x, y := float64(u*float64(m.Width))-0.5, float64(v*float64(m.Height))-0.5
 	left, top := math.Floor(x), math.Floor(y)
@@ -171,7 +172,8 @@ func (m *Float) look(out []float32, axes *[3][3]float64, s, t float64) {
 	}
 }
 
-// turn is atan2(y, x) in turns, -1/2 to 1/2. It is made of sums, products and quotients, so that no machine's arc tangent can differ.
+// turn is atan2(y, x) in turns, -1/2 to 1/2. It uses only sums, products and quotients, because an arc tangent may
+// differ between machines.
 func turn(y, x float64) float64 {
 	ay, ax := math.Abs(y), math.Abs(x)
 	if ay == 0 && ax == 0 {
@@ -191,7 +193,8 @@ func turn(y, x float64) float64 {
 	return a
 }
 
-// arctan of 0 to 1: halved twice by atan(t) = 2 atan(t / (1 + sqrt(1+t²))), which leaves at most 0.2, where the series is short.
+// arctan is for 0 to 1. It halves the angle twice, by atan(t) = 2 atan(t / (1 + sqrt(1+t²))), which leaves at most 0.2,
+// where the series is short.
 func arctan(t float64) float64 {
 	for range 2 {
 		t /= 1 + math.Sqrt(1+float64(t*t))
@@ -205,10 +208,10 @@ func arctan(t float64) float64 {
 	return 4 * sum
 }
 
-// oddParts are 1/3, 1/5 and so on: products are quicker than quotients.
+// oddParts are 1/3, 1/5 and so on, because multiplication is faster than division.
 var oddParts = [...]float64{1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19}
 
-// Flipped is the image upside down.
+// Flipped returns the image upside down.
 func (m *Float) Flipped() *Float {
 	out := NewFloat(m.Width, m.Height)
 	stride := 4 * m.Width
@@ -218,14 +221,14 @@ func (m *Float) Flipped() *Float {
 	return out
 }
 
-// Pick puts a channel of another image, 0 to 3, in the place of one of this. Both have the same size.
+// Pick replaces channel to of the image by a channel of another image of the same size. Channels are 0 to 3.
 func (m *Image) Pick(to int, from *Image, channel int) {
 	for i := 0; i < len(m.Pix); i += 4 {
 		m.Pix[i+to] = from.Pix[i+channel]
 	}
 }
 
-// InvertGreen turns the second direction of a normal map round.
+// InvertGreen inverts the second direction of a normal map.
 func (m *Image) InvertGreen() *Image {
 	out := New(m.Width, m.Height)
 	copy(out.Pix, m.Pix)

@@ -29,12 +29,12 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Each square of a cross has a colour of its own, and a dot in its upper left corner as the viewer sees it.
+// TestCross uses crosses where each square has its own colour, and a dot in the upper left corner.
 func TestCross(t *testing.T) {
 	for _, tt := range []struct {
 		w, h int
-		grid string // by rows: the face in each square
-		last int    // where the dot of -z is: 0 upper left, 3 lower right
+		grid string // in rows: the face in each square
+		last int    // corner of the dot of -z: 0 is upper left, 3 is lower right
 	}{
 		{4, 3, ".2.." + "1405" + ".3..", 0},
 		{3, 4, ".2." + "140" + ".3." + ".5.", 3},
@@ -81,8 +81,8 @@ func TestCross(t *testing.T) {
 	}
 }
 
-// A picture whose pixels hold their own direction: every pixel of each face must hold the direction that the specification's
-// formula gives for it.
+// TestCube uses a picture whose pixels hold their own direction. Each pixel of a face must hold the direction that the
+// formula of the specification gives.
 func TestCube(t *testing.T) {
 	const w, h, side = 256, 128, 16
 	m := NewFloat(w, h)
@@ -96,7 +96,7 @@ func TestCube(t *testing.T) {
 			p[3] = 1
 		}
 	}
-	// Vulkan 1.3, table "Cube map face and coordinate selection": from the direction of a pixel, its face's s and t.
+	// Vulkan 1.3, table "Cube map face and coordinate selection": the face's s and t for the direction of a pixel.
 	st := func(face int, d [3]float64) (s, t float64) {
 		x, y, z := d[0], d[1], d[2]
 		sc := [6]float64{-z, z, x, x, x, -x}[face]
@@ -154,7 +154,7 @@ func TestPickAndGreen(t *testing.T) {
 
 func BenchmarkCube(b *testing.B) {
 	m := NewFloat(1024, 512)
-	b.SetBytes(6 * 256 * 256) // so that MB/s reads as megapixels a second
+	b.SetBytes(6 * 256 * 256) // MB/s then means megapixels per second
 	for range b.N {
 		m.Cube(256, 1)
 	}
@@ -169,7 +169,7 @@ func TestSwizzle(t *testing.T) {
 	}
 }
 
-// What was multiplied comes back, the nearer the more of it was left.
+// TestStraighten checks that dividing restores what was multiplied. Higher alpha leaves smaller errors.
 func TestStraighten(t *testing.T) {
 	for _, srgb := range []bool{false, true} {
 		for alpha := 1; alpha < 256; alpha++ {
@@ -177,8 +177,8 @@ func TestStraighten(t *testing.T) {
 			got := m.Premultiplied(srgb)
 			got.Straighten(srgb)
 			for i, v := range got.Pix {
-				// Rounding moved a number by a half at most, which dividing by alpha makes 128/alpha; the curve is at its
-				// steepest near black, where one step of the product is several of light.
+				// Rounding changes a number by at most a half, which becomes 128/alpha after the division. The sRGB
+				// curve is steepest near black, where one step of the product is several steps of light.
 				most := 1 + 128/alpha
 				if srgb {
 					most = 2 + 600/alpha

@@ -6,7 +6,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// Light is the image in floating point: 0..1, with colours decoded to linear light if they are sRGB-encoded.
+// Light returns the image in floating point, 0..1. If srgb is set, its colours are sRGB-encoded and are decoded to
+// linear light.
 func (m *Image) Light(srgb bool) *Float {
 	out := NewFloat(m.Width, m.Height)
 	var color, alpha [256]float32
@@ -24,7 +25,8 @@ func (m *Image) Light(srgb bool) *Float {
 	return out
 }
 
-// Light is the picture in floating point, as linear light; srgb says how colours are encoded where they are not light already.
+// Light returns the picture in floating point, as linear light. If srgb is set, colours are sRGB-encoded, unless the
+// picture already holds light.
 func (p *Picture) Light(srgb bool) *Float {
 	switch {
 	case p.HDR:
@@ -42,8 +44,8 @@ func (p *Picture) Light(srgb bool) *Float {
 	return out
 }
 
-// Bits is the picture with 8 bits a channel. Of floating point, light becomes sRGB-encoded colours, with all over 1 white; what is no
-// light is taken as it is.
+// Bits returns the picture with 8 bits a channel. If a picture in floating point is light, its colours become
+// sRGB-encoded, and values over 1 become 1. Other floating point values are not encoded.
 func (p *Picture) Bits(light bool) *Image {
 	switch {
 	case p.Eight != nil:
@@ -58,7 +60,7 @@ func (p *Picture) Bits(light bool) *Image {
 	return out
 }
 
-// lightOf is the light of 16-bit sRGB codes.
+// lightOf has the light for each 16-bit sRGB code.
 var lightOf = sync.OnceValue(func() *[65536]float32 {
 	t := &[65536]float32{}
 	for i := range t {
@@ -67,7 +69,7 @@ var lightOf = sync.OnceValue(func() *[65536]float32 {
 	return t
 })
 
-// ResizeFloat is Resize of an image of light. SRGB and Normal have no meaning for it.
+// ResizeFloat is like Resize for an image of light. It ignores SRGB and Normal.
 func (f Filter) ResizeFloat(m *Float, width, height int) *Float {
 	if width == m.Width && height == m.Height {
 		return m
@@ -87,7 +89,7 @@ func (f Filter) ResizeFloat(m *Float, width, height int) *Float {
 	return out
 }
 
-// MipsFloat is Mips of an image of light. Each level is made of the one before.
+// MipsFloat is like Mips for an image of light. Each level is made from the one before.
 func (f Filter) MipsFloat(m *Float) []*Float {
 	levels := []*Float{m}
 	for m.Width > 1 || m.Height > 1 {
@@ -97,7 +99,7 @@ func (f Filter) MipsFloat(m *Float) []*Float {
 	return levels
 }
 
-// VolumeMipsFloat is VolumeMips of slices of light.
+// VolumeMipsFloat is like VolumeMips for slices of light.
 func (f Filter) VolumeMipsFloat(slices []*Float) [][]*Float {
 	levels := [][]*Float{slices}
 	for len(slices) > 1 || slices[0].Width > 1 || slices[0].Height > 1 {
@@ -119,7 +121,8 @@ func (f Filter) VolumeMipsFloat(slices []*Float) [][]*Float {
 	return levels
 }
 
-// add adds src times weight/weightOne. The weight is exact in a float32; the conversion keeps it from being fused with the sum.
+// add adds src times weight/weightOne. The weight is exact in a float32. The conversion prevents fusing the product
+// with the sum.
 func add(dst, src []float32, weight int32) {
 	if weight == 0 {
 		return
@@ -161,7 +164,7 @@ func (f Filter) columns(m *Float, a axis) *Float {
 	return out
 }
 
-// weighted multiplies colours by alpha, and by a little for what is transparent: see alphaWeight.
+// weighted multiplies colours by alpha plus a small constant for transparent pixels: see alphaWeight.
 func (m *Float) weighted() *Float {
 	out := NewFloat(m.Width, m.Height)
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -182,7 +185,7 @@ func (m *Float) unweight() {
 	}
 }
 
-// Premultiplied is the image with its colours multiplied by alpha.
+// Premultiplied returns the image with its colours multiplied by alpha.
 func (m *Float) Premultiplied() *Float {
 	out := NewFloat(m.Width, m.Height)
 	for i := 0; i < len(m.Pix); i += 4 {

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// libpng and libjpeg read some damaged files, and warn. So is it here: what is there counts, and Picture.Mended says what was wrong.
+// As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
+// Picture.Mended describes the damage.
 
-// mendPNG leaves out the chunks that are damaged and that a picture can do without (their first letter is small), and says which. If there
-// are none, data comes back as it is.
+// mendPNG removes damaged chunks that are not needed for the picture (their first letter is in lower case), and lists
+// them. If there are none, it returns data unchanged.
 func mendPNG(data []byte) (mended []byte, what string) {
 	const signature, frame = 8, 12 // a chunk is u32 size, 4 letters, bytes, u32 checksum
 	var bad []string
@@ -27,7 +28,7 @@ func mendPNG(data []byte) (mended []byte, what string) {
 		ancillary := rest[4]&0x20 != 0
 		whole := size+frame <= uint64(len(rest))
 		if !whole {
-			break // the end is missing, which is another fault
+			break // the end is missing, which is another error
 		}
 		chunk := rest[:size+frame]
 		if ancillary && crc32.ChecksumIEEE(chunk[4:8+size]) != binary.BigEndian.Uint32(chunk[8+size:]) {

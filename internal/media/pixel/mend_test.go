@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// Parts of a PNG that its pixels can do without may be damaged; others may not.
+// TestMendPNG damages chunks. Damage is accepted only in chunks that the pixels do not need.
 func TestMendPNG(t *testing.T) {
 	one := encoded(t, image.NewNRGBA(image.Rect(0, 0, 3, 1)))
-	spoil := func(data []byte, name string) []byte { // the last byte of the checksum of the first part of a name
+	spoil := func(data []byte, name string) []byte { // changes the last byte of the checksum of the first chunk with a name
 		data = slices.Clone(data)
 		at := bytes.Index(data, []byte(name)) - 4
 		data[at+int(data[at+3])+11] ^= 1
@@ -27,7 +27,7 @@ func TestMendPNG(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		data []byte
-		want string // of Mended; an error if it begins with "!"
+		want string // the text of Mended; an error if it begins with "!"
 	}{
 		{"whole", text, ""},
 		{"text", spoil(text, "tEXt"), "the checksum of the part tEXt is wrong; it was left out"},
@@ -48,7 +48,7 @@ func TestMendPNG(t *testing.T) {
 	}
 }
 
-// A JPEG without its end shows what is there, above grey.
+// TestMendJPEG checks that a JPEG without its end shows what is there, and grey below.
 func TestMendJPEG(t *testing.T) {
 	const side = 64
 	m := image.NewRGBA(image.Rect(0, 0, side, side))
@@ -90,7 +90,7 @@ func TestMendJPEG(t *testing.T) {
 	if _, err := Decode("a.jpg", data[:300], DefaultLimits()); !errors.As(err, &e) || e.Fault != Truncated {
 		t.Errorf("nothing but a head: %v", err)
 	}
-	// A progressive one loses its finest scans first.
+	// A progressive JPEG loses its finest scans first.
 	slow := read(t, "progressive.jpg")
 	p, err = DecodePicture("a.jpg", slow[:len(slow)-20], DefaultLimits())
 	if err != nil || !strings.Contains(p.Mended, "finest detail") {
@@ -98,7 +98,8 @@ func TestMendJPEG(t *testing.T) {
 	}
 }
 
-// Broken JPEGs are read as libjpeg does: NAME.libjpeg.jpg is what its jpegtran, which takes over numbers as they are, made of NAME.jpg.
+// TestBrokenJPEG checks that broken JPEGs are read as libjpeg reads them: NAME.libjpeg.jpg is the output of its
+// jpegtran, which copies the coefficients, for NAME.jpg.
 func TestBrokenJPEG(t *testing.T) {
 	damaged := func(line string) string {
 		return "from line " + line + " of 37 on, what could not be read is wrong or grey"
@@ -109,7 +110,7 @@ func TestBrokenJPEG(t *testing.T) {
 		{"411-progrst-flip", damaged("24")},
 		{"411-rst1-flip", damaged("0")},
 		{"411-rst4-bytes", "it ends too early: from line 32 of 37 on it is grey"},
-		{"411-scansrst-drop", ""}, // nor does libjpeg warn: restarts in a scan of one part, which the standard library cannot read
+		{"411-scansrst-drop", ""}, // no warning, as in libjpeg: restarts in a scan of one component, which the standard library cannot read
 		{"420-prog-ff", damaged("32")},
 		{"420-progrst-ff", damaged("0")},
 		{"420-rstrow-dup", damaged("32")},
@@ -121,7 +122,7 @@ func TestBrokenJPEG(t *testing.T) {
 		{"444-rstrow-rstswap", damaged("16")},
 		{"grey-prog-dup", "there are bytes in it that belong to nothing"},
 		{"grey-rst4-drop", damaged("16")},
-		{"420-progrst-cut", coarse}, // in the head of a scan, where libjpeg stops
+		{"420-progrst-cut", coarse}, // cut in the header of a scan, where libjpeg stops
 		{"440-rst4-head", "!bad Tq value"},
 		{"444-base-ff", "!missing 0xff00"},
 		{"444-prog-ff", "!Huffman table"},
@@ -150,7 +151,8 @@ func TestBrokenJPEG(t *testing.T) {
 	}
 }
 
-// What the standard library reads is the same when it is written anew, and nothing is wrong with it.
+// TestMendWholeJPEG checks that a file which the standard library reads has the same pixels after rewriting, and no
+// fault.
 func TestMendWholeJPEG(t *testing.T) {
 	files, err := filepath.Glob("testdata/broken/*.libjpeg.jpg")
 	if err != nil || len(files) == 0 {
@@ -177,7 +179,7 @@ func TestMendWholeJPEG(t *testing.T) {
 	}
 }
 
-// FuzzMendJPEG: whatever is read can be written so that the standard library reads it, or is of a kind that it refuses.
+// FuzzMendJPEG checks that the standard library can read every rewritten file, or refuses it as an unsupported kind.
 func FuzzMendJPEG(f *testing.F) {
 	files, err := filepath.Glob("testdata/broken/*.jpg")
 	if err != nil {

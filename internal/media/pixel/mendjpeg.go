@@ -7,16 +7,18 @@ import (
 	"slices"
 )
 
-// mendJPEG reads the codes of a JPEG as libjpeg does, which warns where the standard library stops, and writes them anew, in one scan:
+// mendJPEG reads a damaged JPEG as libjpeg does, which warns where the standard library stops, and rewrites it with one
+// scan:
 //
-//   - bits that are not a code, or run over the end of a block, count as far as they go
-//   - where the data ends, or a mark comes too early, the block goes on with zeros; those behind it, up to the next restart, are left as
-//     they are: grey, or in a progressive JPEG as coarse as before
-//   - at a restart, the marks tell what is missing: see restartMark
-//   - bytes between the segments are passed over
+//   - Invalid codes, and codes that run over the end of a block, are used as far as they go.
+//   - Where the data ends or a marker comes too early, the block is filled with zeros. The blocks after it, up to the
+//     next restart, stay unchanged: grey, or in a progressive JPEG coarse.
+//   - At a restart, the markers show what is missing: see restartMark.
+//   - Bytes between the segments are skipped.
 //
-// What is an error there is one here: heads that contradict themselves, tables that are missing or wrong, marks that nobody knows.
-// So is a picture of which not one block is there. But where the data ends in the head of a scan, what came before it counts.
+// What is an error in libjpeg is an error here: headers that contradict themselves, tables that are missing or wrong,
+// unknown markers. A picture without a single block is an error too. If the data ends in the header of a scan, the
+// scans before it are used.
 func mendJPEG(data []byte) (mended []byte, what string, err error) {
 	m := &jpegMender{jpegBytes: jpegBytes{data: data}, wrong: -1}
 	if err := m.segments(); err != nil {
@@ -28,29 +30,30 @@ func mendJPEG(data []byte) (mended []byte, what string, err error) {
 	return m.write(), m.what(), nil
 }
 
-// jpegBlock is the 64 numbers of 8 x 8 pixels, in zigzag order. Codes that run over its end go to the last one.
+// jpegBlock has the 64 coefficients of 8 x 8 pixels, in zigzag order. Codes that run over its end are stored in the
+// last one.
 type jpegBlock [64]int16
 
 func (b *jpegBlock) set(k, v int) { b[min(k, 63)] = int16(v) }
 
 type jpegPart struct { // a component: Y, Cb, Cr, ...
 	id, h, v, quantIndex int
-	quant                *[64]uint16 // as they were at its first scan
+	quant                *[64]uint16 // the table at its first scan
 	blocks               []jpegBlock
 	stride               int
-	known                [64]bool // to the last bit
-	dc                   int      // of the block before
+	known                [64]bool // coefficients known to the last bit
+	dc                   int      // DC coefficient of the block before
 }
 
 type jpegTable struct {
 	most   [18]int // the last code of each length
-	first  [17]int // where code 0 of each length would be in values
+	first  [17]int // index in values of code 0 of each length
 	values [256]byte
-	dc     bool // may be one of DC
+	dc     bool // usable as a DC table
 }
 
-// jpegScan is one of the parts in turn, of the numbers from first to last, and of each the bits from low on; more says that those above
-// low are there.
+// jpegScan is a scan: the components in order, the coefficients from first to last, and their bits from low on. If more
+// is set, the bits above low were in an earlier scan.
 type jpegScan struct {
 	parts            []*jpegPart
 	dc, ac           [4]*jpegTable
@@ -63,31 +66,31 @@ type jpegMender struct {
 	width, height int
 	progressive   bool
 	parts         []*jpegPart
-	h, v          int // the most of all parts
-	across, down  int // how many groups of h x v blocks there are
+	h, v          int // the largest of all components
+	across, down  int // number of groups of h x v blocks
 	quant         [4]*[64]uint16
 	dc, ac        [4]*jpegTable
-	restart       int      // groups, or blocks if there is one part, between restarts; 0 for none
-	kept          [][]byte // the segments that say what the colours are
-	whole         bool     // all has been read
+	restart       int      // groups between restarts, or blocks if there is one component; 0 for none
+	kept          [][]byte // the segments that describe the colours
+	whole         bool     // everything has been read
 
 	nextRestart int // 0 to 7
-	ends        int // a run of blocks that have no more numbers
-	line        int // where reading is
-	read        int // groups
-	wrong       int // line of the first fault
+	ends        int // length of a run of blocks without further coefficients
+	line        int // current row
+	read        int // groups read
+	wrong       int // row of the first fault
 	short       bool
 }
 
-// jpegBytes reads bytes, marks and bits. Behind the end, marks of the end come for ever.
+// jpegBytes reads bytes, markers and bits. At the end of the data it returns end markers without limit.
 type jpegBytes struct {
 	data  []byte
 	at    int
-	mark  byte // was met and is not dealt with yet; 0 for none
+	mark  byte // a marker that was read and not yet handled; 0 for none
 	bits  uint64
 	n     int
-	empty bool // bits were asked for that are not there
-	extra bool // bytes that belong to nothing were met
+	empty bool // bits were requested beyond the data
+	extra bool // bytes were found that belong to nothing
 }
 
 func (r *jpegBytes) next() byte {
@@ -103,10 +106,10 @@ func (r *jpegBytes) next() byte {
 
 func (r *jpegBytes) word() int { return int(r.next())<<8 | int(r.next()) }
 
-// ended tells whether more was read than there is.
+// ended reports whether more was read than there is.
 func (r *jpegBytes) ended() bool { return r.at > len(r.data) }
 
-// nextMark looks for one.
+// nextMark searches the next marker.
 func (r *jpegBytes) nextMark() {
 	for r.mark = 0; r.mark == 0; {
 		b := r.next()
@@ -144,7 +147,7 @@ func (r *jpegBytes) take(n int) int {
 	return int(r.bits>>r.n) & (1<<n - 1)
 }
 
-// number reads one of n bits: the upper half of them is positive.
+// number reads a coefficient of n bits. The upper half of the values is positive.
 func (r *jpegBytes) number(n int) int {
 	if n == 0 {
 		return 0
@@ -156,7 +159,7 @@ func (r *jpegBytes) number(n int) int {
 	return v
 }
 
-// symbol reads a code; bits that are none are the symbol 0.
+// symbol reads a code. It returns 0 for an invalid code.
 func (m *jpegMender) symbol(t *jpegTable) int {
 	code, n := m.take(1), 1
 	for ; code > t.most[n]; n++ {
@@ -169,7 +172,7 @@ func (m *jpegMender) symbol(t *jpegTable) int {
 	return int(t.values[t.first[n]+code])
 }
 
-// fault remembers where the first one was.
+// fault records the row of the first fault.
 func (m *jpegMender) fault() {
 	if m.wrong < 0 {
 		m.wrong, m.short = m.line, m.mark == 0xd9
@@ -195,12 +198,12 @@ func (m *jpegMender) what() string {
 	case m.extra:
 		return "there are bytes in it that belong to nothing"
 	}
-	return "" // the standard library reads less than there is
+	return "" // the standard library can read even less than there is
 }
 
 func jpegError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// segments reads the file: 0xff, a mark, u16 size, bytes; behind a scan's, its codes.
+// segments reads the file: 0xff, a marker, u16 size, bytes. The codes of a scan follow its segment.
 func (m *jpegMender) segments() error {
 	m.at = 2
 	for {
@@ -213,7 +216,7 @@ func (m *jpegMender) segments() error {
 			return nil
 		}
 		if mark == 0x01 || mark >= 0xd0 && mark <= 0xd7 {
-			continue // no bytes
+			continue // a marker without data
 		}
 		size := m.word()
 		var err error
@@ -239,7 +242,7 @@ func (m *jpegMender) segments() error {
 			err = jpegError("mark %#x", mark)
 		}
 		if err != nil && m.ended() && m.read > 0 {
-			return nil // in the middle of a head, after scans that are whole
+			return nil // in the middle of a header, after complete scans
 		}
 		if err != nil {
 			return err
@@ -247,7 +250,8 @@ func (m *jpegMender) segments() error {
 	}
 }
 
-// frame reads u8 bits, u16 height, u16 width, u8 parts, and of each: id, sampling, table of quants.
+// frame reads u8 bits, u16 height, u16 width, u8 number of components, and for each component its id, sampling and
+// quantization table.
 func (m *jpegMender) frame(size int, progressive bool) error {
 	depth := m.next()
 	m.height, m.width = m.word(), m.word()
@@ -276,7 +280,7 @@ func (m *jpegMender) frame(size int, progressive bool) error {
 // over divides and rounds up.
 func over(a, b int) int { return (a + b - 1) / b }
 
-// tables reads tables of codes: u8 kind and index, 16 u8 of how many there are of each length, the symbols.
+// tables reads Huffman tables: u8 class and index, 16 u8 with the number of codes of each length, the symbols.
 func (m *jpegMender) tables(size int) error {
 	for size -= 2; size > 16; {
 		index := m.next()
@@ -300,7 +304,7 @@ func (m *jpegMender) tables(size int) error {
 				t.most[i] = code - 1
 			}
 			if at += counts[i]; code >= 1<<i && counts[i] > 0 {
-				t = nil // an error only if it is used
+				t = nil // an error only if the table is used
 				break
 			}
 			code <<= 1
@@ -320,7 +324,7 @@ func (m *jpegMender) tables(size int) error {
 	return nil
 }
 
-// quants reads what numbers are multiplied by: u8 size and index, 64 u8 or u16.
+// quants reads quantization tables: u8 size and index, 64 u8 or u16.
 func (m *jpegMender) quants(size int) error {
 	for size -= 2; size > 0; {
 		index := m.next()
@@ -343,7 +347,8 @@ func (m *jpegMender) quants(size int) error {
 	return nil
 }
 
-// scan reads u8 parts, of each: id, tables; then u8 first and last number, u8 bits above and below; and the codes.
+// scan reads u8 number of components, and for each its id and tables; then u8 first and u8 last coefficient, u8 high
+// and low bit; then the codes.
 func (m *jpegMender) scan(size int) error {
 	n := int(m.next())
 	if m.parts == nil || n < 1 || n > len(m.parts) || size != 6+2*n {
@@ -390,7 +395,7 @@ func (m *jpegMender) scan(size int) error {
 	return nil
 }
 
-// codes reads the codes of a scan: of all parts by groups, of one by blocks.
+// codes reads the codes of a scan: in groups if there are several components, else in blocks.
 func (m *jpegMender) codes(s *jpegScan) {
 	across, down, high := m.across, m.down, 8*m.v
 	if len(s.parts) == 1 {
@@ -406,7 +411,7 @@ func (m *jpegMender) codes(s *jpegScan) {
 			m.restartMark()
 		}
 		if m.empty && (m.restart == 0 || m.mark >= 0xc0 && m.mark&^7 != 0xd0) {
-			break // nothing comes any more
+			break // no data follows
 		}
 		if m.empty {
 			continue
@@ -439,7 +444,7 @@ func (m *jpegMender) codes(s *jpegScan) {
 	}
 }
 
-// begin is how reading begins, and goes on after a restart.
+// begin resets the state, at the start and after a restart.
 func (m *jpegMender) begin() {
 	m.n, m.ends = 0, 0
 	for _, p := range m.parts {
@@ -448,9 +453,9 @@ func (m *jpegMender) begin() {
 	m.empty = m.empty && m.mark != 0
 }
 
-// restartMark looks for the next restart. Another than the expected one tells what is missing: after one of the two before it more of the
-// old follows, and the search goes on; one of the two behind it is kept until its turn comes, as is what is no restart;
-// any other is as good as the expected one.
+// restartMark searches the next restart marker. An unexpected marker shows what is missing. One of the two before the
+// expected one means that older data follows: the search continues. One of the two after it is kept until its turn, as
+// is a marker that is not a restart. Any other is treated as the expected one.
 func (m *jpegMender) restartMark() {
 	if m.mark == 0 {
 		m.nextMark()
@@ -475,7 +480,7 @@ func (m *jpegMender) restartMark() {
 	m.begin()
 }
 
-// block reads the numbers of a block, or of a progressive one their highest bits.
+// block reads the coefficients of a block, or their highest bits if the JPEG is progressive.
 func (m *jpegMender) block(b *jpegBlock, s *jpegScan, p *jpegPart, dc, ac *jpegTable) {
 	k := s.first
 	if k == 0 {
@@ -505,7 +510,7 @@ func (m *jpegMender) block(b *jpegBlock, s *jpegScan, p *jpegPart, dc, ac *jpegT
 	}
 }
 
-// refine reads one more bit of each number.
+// refine reads one more bit of each coefficient.
 func (m *jpegMender) refine(b *jpegBlock, s *jpegScan) {
 	bit := int16(1) << s.low
 	if s.first == 0 {
@@ -538,7 +543,7 @@ func (m *jpegMender) refine(b *jpegBlock, s *jpegScan) {
 	}
 }
 
-// refineUpTo refines those that are not 0, and returns where the next is after skip of the others.
+// refineUpTo refines coefficients that are not 0. It returns the position after skip coefficients that are 0.
 func (m *jpegMender) refineUpTo(b *jpegBlock, k, last, skip int, bit int16) int {
 	for ; k <= last; k++ {
 		switch {
@@ -556,7 +561,8 @@ func (m *jpegMender) refineUpTo(b *jpegBlock, k, last, skip int, bit int16) int 
 	return k
 }
 
-// write makes a JPEG of one scan. Its codes are as simple as can be: symbol i is i, in 8 bits, but for 255, which may not be all ones.
+// write writes a JPEG with one scan. Its Huffman codes are as simple as possible: symbol i is the 8-bit code i, except
+// 255, because a code of all ones is not allowed.
 func (m *jpegMender) write() []byte {
 	out := []byte{0xff, 0xd8}
 	for _, k := range m.kept {
@@ -625,7 +631,7 @@ func (w *jpegWriter) put(v, n int) {
 	}
 }
 
-// number writes a run of zeros and a number.
+// number writes a run of zeros and a coefficient.
 func (w *jpegWriter) number(run, v int) {
 	n, low := 0, v
 	if v < 0 {

@@ -11,18 +11,18 @@ import (
 	"unicode/utf16"
 )
 
-// meta is what a file says besides its pixels, as far as that changes how they look.
+// meta is the metadata of a file that changes how its pixels look.
 type meta struct {
-	exif    []byte // TIFF, with the orientation
+	exif    []byte // TIFF data with the orientation
 	icc     []byte
-	packed  []byte     // the same of PNG, deflated
-	gamma   float64    // of PNG and QOI: a number is light to this power; 0 if it does not say
-	primary [8]float64 // x and y of white, red, green and blue; zero if it does not say
-	srgb    bool       // it says so
+	packed  []byte     // the profile as stored in a PNG, deflated
+	gamma   float64    // of PNG and QOI: light is a number to this power; 0 if not stated
+	primary [8]float64 // x and y of white, red, green and blue; zero if not stated
+	srgb    bool       // the file states sRGB
 	cicp    []byte     // of PNG: primaries, transfer function, matrix, range; as in ITU-T H.273
 }
 
-// metaOf looks through the parts of a file. What is damaged there is passed over: the pixels may be right.
+// metaOf reads the metadata of a file. It skips damaged parts, because the pixels may be intact.
 func metaOf(format string, data []byte) (m meta) {
 	switch format {
 	case "png":
@@ -42,7 +42,7 @@ func metaOf(format string, data []byte) (m meta) {
 	return m
 }
 
-// png walks over chunks: u32 size, 4 letters, bytes, u32 checksum. A profile is a name, 0, 0, and deflated bytes.
+// png reads the chunks: u32 size, 4 letters, bytes, u32 checksum. A profile is a name, 0, 0, and deflated bytes.
 func (m *meta) png(data []byte) {
 	for b := data[min(8, len(data)):]; len(b) >= 12; {
 		size := uint64(binary.BigEndian.Uint32(b))
@@ -77,7 +77,7 @@ func (m *meta) png(data []byte) {
 	}
 }
 
-// maxProfile is more than the profiles of printing presses have, in bytes; the larger ones are not looked at.
+// maxProfile is the limit in bytes for profiles, larger than the profiles of printing presses. Larger ones are ignored.
 const maxProfile = 4 << 20
 
 func inflate(packed []byte) []byte {
@@ -92,8 +92,8 @@ func inflate(packed []byte) []byte {
 	return out
 }
 
-// jpeg walks over the segments before the picture: 0xff, a mark, u16 size, bytes. A profile may be spread over
-// several, in order.
+// jpeg reads the segments before the picture: 0xff, a marker, u16 size, bytes. A profile may be split over several
+// segments, in order.
 func (m *meta) jpeg(data []byte) {
 	for b := data[min(2, len(data)):]; len(b) >= 4 && b[0] == 0xff; {
 		mark, size := b[1], int(binary.BigEndian.Uint16(b[2:]))
@@ -115,7 +115,7 @@ func (m *meta) jpeg(data []byte) {
 	}
 }
 
-// webp walks over chunks: 4 letters, u32 size, bytes, padded to be even.
+// webp reads the chunks: 4 letters, u32 size, bytes, padded to an even size.
 func (m *meta) webp(data []byte) {
 	for b := data[min(12, len(data)):]; len(b) >= 8; {
 		size := uint64(binary.LittleEndian.Uint32(b[4:]))
@@ -132,8 +132,9 @@ func (m *meta) webp(data []byte) {
 	}
 }
 
-// tiffTag finds the bytes of a tag in the first directory of a TIFF file, which Exif is too: "II" or "MM", 42, u32 offset; there u16
-// entries of u16 tag, u16 type, u32 count, and the bytes, or their offset if they are more than four.
+// tiffTag returns the bytes of a tag in the first directory of a TIFF file or of Exif data, which has the same form:
+// "II" or "MM", 42, u32 offset. At that offset are u16 number of entries, and entries of u16 tag, u16 type, u32 count,
+// and the bytes, or their offset if there are more than four.
 func tiffTag(b []byte, tag uint16) []byte {
 	if len(b) < 8 {
 		return nil
@@ -173,7 +174,8 @@ func tiffOrder(b []byte) binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// orientation of Exif and TIFF (TIFF 6.0, page 36): 1 to 8, where the first row and column of the file are to be seen.
+// orientation returns the orientation of Exif and TIFF (TIFF 6.0, page 36), 1 to 8: where the first row and column of
+// the file are displayed.
 func (m *meta) orientation() int {
 	if v := tiffTag(m.exif, 274); len(v) == 2 {
 		if o := int(tiffOrder(m.exif).Uint16(v)); o >= 1 && o <= 8 {
@@ -183,8 +185,9 @@ func (m *meta) orientation() int {
 	return 1
 }
 
-// colours tells what is known of the numbers beyond that they are sRGB: the name of another space, or the gamma, of PNG and QOI. As the PNG
-// specification has it, cICP counts more than a profile, that more than sRGB, that more than gAMA and cHRM.
+// colours returns what the file states about its numbers if they are not sRGB: the name of another colour space, or the
+// gamma of a PNG or QOI. As in the PNG specification, cICP has precedence over a profile, a profile over sRGB, and sRGB
+// over gAMA and cHRM.
 func (m *meta) colours() (space string, gamma float64) {
 	switch {
 	case m.cicp != nil:
@@ -202,14 +205,14 @@ func (m *meta) colours() (space string, gamma float64) {
 			space = "primaries of its own"
 		}
 	}
-	// The same 5 per cent around sRGB's 1/2.2 that libpng lets pass.
+	// libpng also accepts 5 percent around sRGB's 1/2.2.
 	if m.gamma > 0.01 && m.gamma < 10 && math.Abs(m.gamma*2.2-1) > 0.05 {
 		gamma = m.gamma
 	}
 	return space, gamma
 }
 
-// cicpName names a space of ITU-T H.273; "" is sRGB.
+// cicpName returns the name of a colour space of ITU-T H.273, or "" for sRGB.
 func cicpName(c []byte) string {
 	primaries := map[byte]string{1: "Rec. 709", 9: "Rec. 2020", 11: "DCI P3", 12: "Display P3"}
 	transfer := map[byte]string{1: "Rec. 709", 8: "linear", 13: "sRGB", 14: "Rec. 2020", 16: "PQ", 18: "HLG"}
@@ -229,7 +232,7 @@ func cicpName(c []byte) string {
 	return s
 }
 
-// profileName is the description of an ICC profile, or "" if its numbers are those of sRGB.
+// profileName returns the description of an ICC profile, or "" if its numbers are those of sRGB.
 func profileName(icc []byte) string {
 	if likeSRGB(icc) {
 		return ""
@@ -262,7 +265,8 @@ func profileName(icc []byte) string {
 	return strings.ToValidUTF8(name[:min(len(name), 80)], "")
 }
 
-// iccTag finds a tag of a profile: at 128 their number, then name, offset and size of each, all u32.
+// iccTag returns the data of a tag in a profile. At offset 128 is the number of tags, then name, offset and size of
+// each, all u32.
 func iccTag(icc []byte, tag string) []byte {
 	if len(icc) < 132 {
 		return nil
@@ -284,8 +288,9 @@ func iccTag(icc []byte, tag string) []byte {
 	return nil
 }
 
-// likeSRGB tells whether a profile's primaries are those of sRGB, as seen under D50, and its curves near: a gamma of 2.2 is. Profiles of
-// grey have just one curve. Names would not do: there are many that say sRGB, and some mean a linear one.
+// likeSRGB reports whether the primaries of a profile are those of sRGB under D50, and its curves are close to sRGB; a
+// gamma of 2.2 is. A grey profile has only one curve. Names are not reliable: many contain sRGB, and some of these mean
+// a linear space.
 func likeSRGB(icc []byte) bool {
 	if grey := iccTag(icc, "kTRC"); grey != nil {
 		return curveOfSRGB(grey)
@@ -310,7 +315,7 @@ func likeSRGB(icc []byte) bool {
 	return curveOfSRGB(green)
 }
 
-// curveOfSRGB tells whether a curve gives the light of sRGB within a hundredth, at a quarter, a half and three quarters.
+// curveOfSRGB reports whether a curve is within a hundredth of sRGB's light at a quarter, a half and three quarters.
 func curveOfSRGB(curve []byte) bool {
 	for x, want := range map[float64]float64{0.25: 0.0509, 0.5: 0.2140, 0.75: 0.5225} {
 		if !(math.Abs(lightBy(curve, x)-want) < 0.01) {
@@ -320,10 +325,10 @@ func curveOfSRGB(curve []byte) bool {
 	return true
 }
 
-// fixed is a signed number with 16 bits before the point and 16 after it.
+// fixed reads a signed fixed-point number with 16 bits before and 16 bits after the point.
 func fixed(b []byte) float64 { return float64(int32(binary.BigEndian.Uint32(b))) / 65536 }
 
-// lightBy is the light of x by a curve of ICC.1, 10.6 and 10.18; -1 if it is not one.
+// lightBy returns the light of x by a curve of ICC.1, 10.6 and 10.18. It returns -1 if the data is not a curve.
 func lightBy(curve []byte, x float64) float64 {
 	if len(curve) < 12 {
 		return -1
@@ -350,7 +355,8 @@ func lightBy(curve []byte, x float64) float64 {
 	return -1
 }
 
-// parametric is a formula with the numbers g a b c d e f, as many as its kind has: (a*x+b)^g, for small x something else, and an offset.
+// parametric evaluates a formula with the numbers g a b c d e f, as many as its type has: (a*x+b)^g, another formula
+// for small x, and an offset.
 func parametric(kind uint16, b []byte, x float64) float64 {
 	count := [...]int{1, 3, 4, 5, 7}
 	if int(kind) >= len(count) || len(b) < 4*count[kind] {
@@ -364,7 +370,7 @@ func parametric(kind uint16, b []byte, x float64) float64 {
 	switch kind {
 	case 0:
 		return math.Pow(x, g)
-	case 1, 2: // the offset is c, and all that is left where the base is below 0
+	case 1, 2: // the offset is c; it is the whole value where the base is below 0
 		if base := float64(a*x) + add; base >= 0 {
 			return math.Pow(base, g) + c
 		}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// chunk puts a chunk behind the head of a PNG.
+// chunk inserts a chunk after the header of a PNG.
 func chunk(data []byte, kind string, body ...byte) []byte {
 	c := append([]byte(kind), body...)
 	c = binary.BigEndian.AppendUint32(c, crc32.ChecksumIEEE(c))
@@ -29,7 +29,7 @@ func be32(v ...uint32) (b []byte) {
 	return b
 }
 
-// profile makes an ICC profile of tags: name and bytes by turns.
+// profile builds an ICC profile from tags: name and data alternate.
 func profile(tags ...string) []byte {
 	list, body := be32(uint32(len(tags)/2)), ""
 	for i := 0; i < len(tags); i += 2 {
@@ -44,7 +44,7 @@ func xyz(x, y, z float64) string {
 	return string(append([]byte("XYZ \x00\x00\x00\x00"), be32(f(x), f(y), f(z))...))
 }
 
-// Of sRGB, as of its profile by the ICC, and of Display P3.
+// Primaries of sRGB, from the ICC's profile, and of Display P3.
 var (
 	matrixSRGB = []string{"rXYZ", xyz(0.4361, 0.2225, 0.0139), "gXYZ", xyz(0.3851, 0.7169, 0.0971), "bXYZ", xyz(0.1431, 0.0606, 0.7141)}
 	matrixP3   = []string{"rXYZ", xyz(0.5151, 0.2412, -0.0011), "gXYZ", xyz(0.2919, 0.6922, 0.0419), "bXYZ", xyz(0.1572, 0.0666, 0.7841)}
@@ -53,7 +53,7 @@ var (
 const (
 	gamma22   = "curv\x00\x00\x00\x00\x00\x00\x00\x01\x02\x33" // 563/256
 	straight0 = "curv\x00\x00\x00\x00\x00\x00\x00\x00"
-	// g 2.4, a 1/1.055, b 0.055/1.055, c 1/12.92, d 0.04045
+	// g is 2.4, a 1/1.055, b 0.055/1.055, c 1/12.92, d 0.04045
 	paraSRGB = "para\x00\x00\x00\x00\x00\x03\x00\x00\x00\x02\x66\x66\x00\x00\xf2\xa7\x00\x00\x0d\x59\x00\x00\x13\xd0\x00\x00\x0a\x5b"
 )
 
@@ -71,7 +71,7 @@ func TestColours(t *testing.T) {
 	ascii := "desc\x00\x00\x00\x00\x00\x00\x00\x05Wide\x00"
 	unicode := "mluc\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x0cenUS\x00\x00\x00\x08\x00\x00\x00\x1c\x00W\x00i\x00d\x00e"
 	table := "curv\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x0d\x06\x36\xc9\x85\xc4\xff\xff" // 3334, 14025 and 34244 of 65535
-	// Numbers of ICC have 16 bits after the point: 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045; 2.2.
+	// ICC numbers have 16 bits after the point: 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045; 2.2.
 	para := func(kind uint32, p ...uint32) string {
 		return "para\x00\x00\x00\x00" + string(be32(kind<<16)) + string(be32(p...))
 	}
@@ -134,7 +134,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// jpegWith puts segments, mark first, behind the start of a JPEG.
+// jpegWith inserts segments, each with its marker first, after the start of a JPEG.
 func jpegWith(t testing.TB, segments ...[]byte) []byte {
 	data := read(t, "rgb.jpg")
 	out := bytes.Clone(data[:2])
@@ -145,7 +145,7 @@ func jpegWith(t testing.TB, segments ...[]byte) []byte {
 	return append(out, data[2:]...)
 }
 
-// Half of the light is 188 in sRGB, and 0.735357 of 1.
+// TestEncode uses that half of the light is 188 in sRGB, and 0.735357 of 1.
 func TestEncode(t *testing.T) {
 	m := image.NewNRGBA64(image.Rect(0, 0, 1, 1))
 	m.SetNRGBA64(0, 0, color.NRGBA64{0x8000, 0, 0xffff, 0x8000})
@@ -166,13 +166,13 @@ func TestEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Encode()
-	p.Encode() // only once
+	p.Encode() // a second call has no effect
 	if want := []byte{188, 128, 255, 128}; !bytes.Equal(p.Eight.Pix, want) {
 		t.Errorf("%v, want %v", p.Eight.Pix, want)
 	}
 }
 
-// exif is a directory of two entries, the second of them the orientation.
+// exif returns a directory of two entries. The second is the orientation.
 func exif(order binary.AppendByteOrder, orientation uint16) []byte {
 	b := []byte("II*\x00")
 	if order.String() == "BigEndian" {
@@ -226,7 +226,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// It is found in every container; what is not an orientation is none.
+// TestFindOrientation finds the orientation in every container, and ignores invalid ones.
 func TestFindOrientation(t *testing.T) {
 	e := exif(binary.LittleEndian, 6)
 	webp := read(t, "lossless.webp")
@@ -254,7 +254,7 @@ func TestFindOrientation(t *testing.T) {
 	}
 }
 
-// ImageMagick knows of eight orientations, too.
+// TestOrientationAgainstImageMagick compares the eight orientations with ImageMagick.
 func TestOrientationAgainstImageMagick(t *testing.T) {
 	magick := tool(t, "magick", "convert-im6.q16")
 	for _, o := range []string{"TopLeft", "TopRight", "BottomRight", "BottomLeft", "LeftTop", "RightTop", "RightBottom", "LeftBottom"} {
@@ -276,7 +276,7 @@ func TestOrientationAgainstImageMagick(t *testing.T) {
 	}
 }
 
-// Half of an iCCP chunk, a bomb in it: none of it harms the pixels.
+// TestProfileBomb checks that a truncated iCCP chunk and a deflate bomb in one do not affect the pixels.
 func TestProfileBomb(t *testing.T) {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)

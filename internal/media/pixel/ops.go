@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Flipped is the image upside down.
+// Flipped returns the image upside down.
 func (m *Image) Flipped() *Image {
 	out := New(m.Width, m.Height)
 	stride := 4 * m.Width
@@ -15,9 +15,9 @@ func (m *Image) Flipped() *Image {
 	return out
 }
 
-// Premultiplied is the image with its colours multiplied by alpha; as light, if they are sRGB-encoded, since
-// hardware decodes a texture before it blends. It is no longer an Image in the sense of this package:
-// it can only be stored.
+// Premultiplied returns the image with its colours multiplied by alpha. sRGB-encoded colours are multiplied as light,
+// because hardware decodes a texture before it blends. The result is no longer an Image as this package defines it: it
+// can only be stored.
 func (m *Image) Premultiplied(srgb bool) *Image {
 	out := New(m.Width, m.Height)
 	copy(out.Pix, m.Pix)
@@ -39,7 +39,7 @@ func premultiplied(srgb bool) *[256][256]byte {
 	return premultipliedLinear()
 }
 
-// By alpha, then colour.
+// Indexed by alpha, then by colour.
 var (
 	premultipliedSRGB = sync.OnceValue(func() *[256][256]byte {
 		t, s := &[256][256]byte{}, tables()
@@ -61,8 +61,8 @@ var (
 	})
 )
 
-// Straighten divides the colours of a premultiplied image by alpha; as light, if they are sRGB-encoded. It is the reverse of
-// Premultiplied, as far as rounding left something to divide.
+// Straighten divides the colours of a premultiplied image by alpha, as light if they are sRGB-encoded. It is the
+// inverse of Premultiplied, except for rounding.
 func (m *Image) Straighten(srgb bool) {
 	t := tables()
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -81,7 +81,7 @@ func (m *Image) Straighten(srgb bool) {
 	}
 }
 
-// Swizzle puts channels in other places: four of "rgba01" tell what becomes red, green, blue and alpha. Empty is "rgba".
+// Swizzle reorders channels. order is four of "rgba01", the sources of red, green, blue and alpha. Empty means "rgba".
 func (m *Image) Swizzle(order string) {
 	if order == "" || order == "rgba" {
 		return
@@ -95,7 +95,7 @@ func (m *Image) Swizzle(order string) {
 	}
 }
 
-// Channels keeps the first n channels, 1 to 4, without padding: n*Width*Height bytes.
+// Channels returns the first n channels, 1 to 4, without padding: n*Width*Height bytes.
 func (m *Image) Channels(n int) []byte {
 	if n == 4 {
 		return m.Pix

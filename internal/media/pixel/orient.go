@@ -1,6 +1,6 @@
 package pixel
 
-// oriented is an image stood up by its orientation, 2 to 8; from 5 on, rows become columns.
+// oriented returns an image turned upright by its orientation, 2 to 8. From 5 on, rows become columns.
 func oriented[T byte | float32](pix []T, width, height, orientation int) []T {
 	out := make([]T, len(pix))
 	w, h := width, height
@@ -9,7 +9,7 @@ func oriented[T byte | float32](pix []T, width, height, orientation int) []T {
 	}
 	for y := range h {
 		for x := range w {
-			i, j := x, y // where it is in the file
+			i, j := x, y // its position in the file
 			switch orientation {
 			case 2:
 				i = width - 1 - x
@@ -48,7 +48,7 @@ func (f *Float) oriented(orientation int) *Float {
 	return &Float{w, h, oriented(f.Pix, f.Width, f.Height, orientation)}
 }
 
-// upright is the size after turning.
+// upright returns the size after turning.
 func upright(width, height, orientation int) (int, int) {
 	if orientation >= 5 {
 		return height, width

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// tool finds one of the programs, or skips the test.
+// tool returns the first of the programs that is installed. If there is none, it skips the test.
 func tool(t *testing.T, names ...string) string {
 	t.Helper()
 	for _, name := range names {
@@ -34,7 +34,7 @@ func run(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// scene writes a picture of 37 x 23 with 16 bits a channel: ramps, a chessboard (for runs), alpha of a few values.
+// scene writes a picture of 37 x 23 with 16 bits a channel: ramps, a checkerboard (for runs), alpha of a few values.
 func scene(t *testing.T, dir string) {
 	t.Helper()
 	m := image.NewNRGBA64(image.Rect(0, 0, 37, 23))
@@ -62,13 +62,13 @@ func scene(t *testing.T, dir string) {
 	}
 }
 
-// ImageMagick writes a file, and what it reads from it is what we read.
+// TestAgainstImageMagick has ImageMagick write a file, and compares how both read it.
 func TestAgainstImageMagick(t *testing.T) {
 	magick := tool(t, "magick", "convert-im6.q16")
 	for _, tt := range []struct {
 		file string
 		deep bool // has 16 bits
-		off  int  // most difference, of 255 or 65535
+		off  int  // largest difference, of 255 or 65535
 		args []string
 	}{
 		{"rgba.psd", false, 0, []string{"-depth", "8"}},
@@ -107,7 +107,7 @@ func TestAgainstImageMagick(t *testing.T) {
 			dir := t.TempDir()
 			scene(t, dir)
 			run(t, dir, magick, append(append([]string{"scene.png"}, tt.args...), tt.file)...)
-			// Its PSDs are not blended with white, and its TGAs are upside down until they are asked to stand up.
+			// These options stop ImageMagick from blending PSDs with white, and make it turn TGAs upright.
 			args := []string{"-define", "psd:alpha-unblend=off", tt.file + "[0]", "-auto-orient"}
 			if filepath.Base(tt.file)[:4] == "cmyk" {
 				args = append(args, "-colorspace", "sRGB")
@@ -144,7 +144,7 @@ func TestAgainstImageMagick(t *testing.T) {
 	}
 }
 
-// FFmpeg writes an OpenEXR image, and what it reads from it is what we read.
+// TestAgainstFFmpeg has FFmpeg write an OpenEXR image, and compares how both read it.
 func TestAgainstFFmpeg(t *testing.T) {
 	ffmpeg := tool(t, "ffmpeg")
 	for _, packing := range []string{"none", "rle", "zip1", "zip16"} {
@@ -166,14 +166,14 @@ func TestAgainstFFmpeg(t *testing.T) {
 				if n := 37 * 23; err != nil || len(want) != 16*n || len(p.Float.Pix) != 4*n {
 					t.Fatalf("%d bytes, %v, %d numbers", len(want), err, len(p.Float.Pix))
 				}
-				planes := [4]int{2, 0, 1, 3} // of red, green, blue, alpha
+				planes := [4]int{2, 0, 1, 3} // the planes of red, green, blue, alpha
 				for i := 0; i < len(p.Float.Pix); i += 4 {
 					at := func(c int) float64 {
 						return float64(math.Float32frombits(binary.LittleEndian.Uint32(want[4*(planes[c]*37*23+i/4):])))
 					}
 					for c := range 4 {
 						got := float64(p.Float.Pix[i+c])
-						if c < 3 && at(3) > 0 { // FFmpeg leaves colours multiplied
+						if c < 3 && at(3) > 0 { // FFmpeg returns premultiplied colours
 							got *= at(3)
 						}
 						if math.Abs(got-at(c)) > 1e-6 {
@@ -186,7 +186,8 @@ func TestAgainstFFmpeg(t *testing.T) {
 	}
 }
 
-// ImageMagick writes a Radiance picture; it keeps 16 bits of what it reads.
+// TestRadianceAgainstImageMagick has ImageMagick write a Radiance picture, and compares how both read it. ImageMagick
+// keeps 16 bits.
 func TestRadianceAgainstImageMagick(t *testing.T) {
 	magick := tool(t, "magick", "convert-im6.q16")
 	dir := t.TempDir()
@@ -215,7 +216,7 @@ func TestRadianceAgainstImageMagick(t *testing.T) {
 	}
 }
 
-// ImageMagick writes floating point into TIFF; it has 16 bits of it.
+// TestFloatTIFFAgainstImageMagick has ImageMagick write a TIFF in floating point. It keeps 16 bits.
 func TestFloatTIFFAgainstImageMagick(t *testing.T) {
 	magick := tool(t, "magick", "convert-im6.q16")
 	for name, args := range map[string][]string{
@@ -248,7 +249,7 @@ func TestFloatTIFFAgainstImageMagick(t *testing.T) {
 			for i := range 37 * 23 {
 				for c := range 3 {
 					got, want := 65535*float64(p.Float.Pix[4*i+c]), float64(binary.LittleEndian.Uint16(want[2*(3*i+c):]))
-					if off := 1.0; math.Abs(got-want) > off+want/2048 { // a half has 11 bits
+					if off := 1.0; math.Abs(got-want) > off+want/2048 { // a 16-bit float has 11 significant bits
 						t.Fatalf("pixel %d, %d: channel %d is %v, not %v", i%37, i/37, c, got, want)
 					}
 				}
@@ -257,7 +258,7 @@ func TestFloatTIFFAgainstImageMagick(t *testing.T) {
 	}
 }
 
-// FFmpeg writes a QOI image of what it reads from a PNG.
+// TestQOIAgainstFFmpeg has FFmpeg convert a PNG to QOI.
 func TestQOIAgainstFFmpeg(t *testing.T) {
 	ffmpeg := tool(t, "ffmpeg")
 	for _, format := range []string{"rgb24", "rgba"} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is wrong is said once, and without the names of Go's packages.
+// TestPlainReasons checks that a message has its reason once, and no names of Go packages.
 func TestPlainReasons(t *testing.T) {
 	files := map[string]string{
 		"a.hdr": "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y x +X 1\n",

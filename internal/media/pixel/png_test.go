@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// pngFile is made of parts as the specification has them (PNG, third edition, 11.2): depth, kind of colours, interlace, and
-// rows, each with its filter byte first.
+// pngFile builds a file from its parts (PNG, third edition, 11.2): depth, colour type, interlace, and rows, each with
+// its filter byte first.
 func pngFile(w, h uint32, depth, kind, interlace byte, extra func([]byte) []byte, rows ...byte) []byte {
 	head := append(be32(w, h), depth, kind, 0, 0, interlace)
 	part := func(kind string, body []byte) []byte {
@@ -33,7 +33,7 @@ func pngFile(w, h uint32, depth, kind, interlace byte, extra func([]byte) []byte
 	return data
 }
 
-// Every depth with every kind of colours.
+// TestPNGKinds reads each depth with each colour type.
 func TestPNGKinds(t *testing.T) {
 	palette := func(alpha ...byte) func([]byte) []byte {
 		return func(data []byte) []byte {
@@ -74,9 +74,10 @@ func TestPNGKinds(t *testing.T) {
 		{"a grey of 16 bits that is clear", pngFile(2, 1, 16, grey, 0, clear(9, 9), 0, 9, 9, 9, 10), []byte{9, 9, 9, 0, 9, 9, 9, 255}, true},
 		{"a colour that is clear", pngFile(2, 1, 8, rgb, 0, clear(0, 1, 0, 2, 0, 3), 0, 1, 2, 3, 1, 2, 4), []byte{1, 2, 3, 0, 1, 2, 4, 255}, false},
 		{"a colour of 16 bits that is clear", pngFile(1, 1, 16, rgb, 0, clear(1, 1, 2, 2, 3, 3), 0, 1, 1, 2, 2, 3, 3), []byte{1, 2, 3, 0}, true},
-		// Adam7: of 2 x 2, the first pass has the upper left pixel, the sixth the upper right one, the seventh the lower row.
+		// Adam7 of 2 x 2 pixels: the first pass has the upper left pixel, the sixth the upper right one, the seventh
+		// the lower row.
 		{"interlaced", pngFile(2, 2, 8, grey, 1, nil, 0, 1, 0, 2, 0, 3, 4), []byte{1, 1, 1, 255, 2, 2, 2, 255, 3, 3, 3, 255, 4, 4, 4, 255}, false},
-		// Sub, up, average and Paeth of 10 20 above 30 40.
+		// The filters sub, up, average and Paeth of 10 20 above 30 40.
 		{"filters", pngFile(2, 4, 8, grey, 0, nil, 1, 10, 10, 2, 20, 20, 3, 0, 0, 4, 5, 6),
 			[]byte{10, 10, 10, 255, 20, 20, 20, 255, 30, 30, 30, 255, 40, 40, 40, 255, 15, 15, 15, 255, 27, 27, 27, 255, 20, 20, 20, 255, 33, 33, 33, 255}, false},
 	}
@@ -93,7 +94,7 @@ func TestPNGKinds(t *testing.T) {
 	}
 }
 
-// All 16 bits are kept.
+// TestFloatOfPNG checks that all 16 bits are kept.
 func TestFloatOfPNG(t *testing.T) {
 	p, err := DecodePicture("", pngFile(2, 1, 16, 6, 0, nil, 0, 0x12, 0x34, 0, 0, 0xff, 0xff, 0x80, 0, 0, 1, 0, 2, 0, 3, 0, 0), DefaultLimits())
 	if err != nil {
@@ -106,7 +107,7 @@ func TestFloatOfPNG(t *testing.T) {
 	}
 }
 
-// Files that unfold to far more than they claim, or claim far more than they have.
+// TestBombs reads files that expand to far more than they claim, or claim far more than they have.
 func TestBombs(t *testing.T) {
 	more := pngFile(1, 1, 8, 6, 0, nil, make([]byte, 64<<20)...)
 	exr := read(t, "rgb.exr")
@@ -141,13 +142,13 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
-	// 8 bits of 16 need less.
+	// 8 of 16 bits take less memory.
 	if _, err := Decode("", read(t, "deep.png"), Limits{MaxSide: 100, MaxBytes: 4 * 8 * 6}); err != nil {
 		t.Error(err)
 	}
 }
 
-// What is not a number becomes one, before anything is made of it.
+// TestTame checks that NaN and infinities are replaced before they are used.
 func TestTame(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	f := &Float{2, 1, []float32{nan, inf, -inf, 1, 2, -1, 0.5, 0.25}}
@@ -155,7 +156,7 @@ func TestTame(t *testing.T) {
 	if want := []float32{0, 65504, -65504, 1, 2, -1, 0.5, 0.25}; !slices.Equal(f.Pix, want) {
 		t.Errorf("%v, want %v", f.Pix, want)
 	}
-	// 0.5 of the light is 188 in sRGB; alpha is no light.
+	// 0.5 of the light is 188 in sRGB; alpha is linear.
 	if got, want := f.Encoded().Pix, []byte{0, 255, 0, 255, 255, 0, 188, 64}; !bytes.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

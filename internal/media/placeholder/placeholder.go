@@ -1,13 +1,14 @@
-// Package placeholder has small files that stand for source files which cannot be read: a checkerboard for a picture, silence for a sound,
-// a cube for a model. Whatever makes products of the source makes them of the placeholder, with the same settings; so they are of the type
-// and format that the game expects.
+// Package placeholder has small files that replace source files which cannot be read: a checkerboard for an image,
+// silence for a sound, a cube for a model. The processor of the source makes products of the placeholder, with the same
+// settings. The products therefore have the type and format that the game expects.
 //
-// The bytes are the same on every machine. They are made to be seen: magenta and black is what no artist paints.
+// The bytes are the same on every machine. The checkerboard is magenta and black, because artists do not use these
+// colours and it is easy to see.
 package placeholder
 
 import (
 	"bytes"
-	_ "embed" // the silences below
+	_ "embed" // the silent sounds below
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -20,27 +21,29 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
 )
 
-// The checkerboard has 8 by 8 fields of 8 pixels: every format of blocks up to 8 by 8 has fields that are of one color.
+// The checkerboard has 8 by 8 fields of 8 by 8 pixels. For all block formats up to 8 by 8, a field is then made of
+// blocks of one colour.
 const (
 	side  = 64
 	field = 8
 )
 
-// Picture is the checkerboard as a PNG: it stands for a picture of any format, because readers of pictures go by the bytes.
+// Picture returns the checkerboard as a PNG. It replaces an image of any format, because readers of images detect the
+// format from the bytes.
 func Picture() []byte {
 	var b bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.NoCompression} // what other levels make is a matter of Go's version
-	enc.Encode(&b, checkerboard())                          // into memory: no error
+	enc := png.Encoder{CompressionLevel: png.NoCompression} // the output of other levels depends on Go's version
+	enc.Encode(&b, checkerboard())                          // writing to memory cannot fail
 	return b.Bytes()
 }
 
-// KTX2 is the checkerboard as a KTX 2.0 texture.
+// KTX2 returns the checkerboard as a KTX 2.0 texture.
 func KTX2() []byte {
 	data, _ := ktx2.Encode(&ktx2.Texture{Format: ktx2.RGBA8SRGB, Width: side, Height: side, Levels: [][]byte{checkerboard().Pix}}) // no error
 	return data
 }
 
-// DDS is the checkerboard as a DirectDraw Surface.
+// DDS returns the checkerboard as a DirectDraw Surface.
 func DDS() []byte {
 	data, _ := dds.Encode(&dds.Texture{Format: dds.RGBA8SRGB, Width: side, Height: side, Levels: [][]byte{checkerboard().Pix}}) // no error
 	return data
@@ -60,8 +63,8 @@ func checkerboard() *image.NRGBA {
 	return im
 }
 
-// A tenth of a second of silence, mono, at 48,000 Hz: a game that plays Ogg cannot do with WAV, and Kiln has no encoder for these.
-// oggenc, opusenc and lame made them.
+// A tenth of a second of silence, mono, at 48,000 Hz. They are files made by oggenc, opusenc and lame, because Kiln has
+// no encoder for these formats, and a game that plays Ogg cannot use WAV.
 var (
 	//go:embed silence.ogg
 	silentVorbis []byte
@@ -71,17 +74,17 @@ var (
 	silentMP3 []byte
 )
 
-// Vorbis is silence as Ogg Vorbis.
+// Vorbis returns silence as Ogg Vorbis.
 func Vorbis() []byte { return slices.Clone(silentVorbis) }
 
-// Opus is silence as Ogg Opus.
+// Opus returns silence as Ogg Opus.
 func Opus() []byte { return slices.Clone(silentOpus) }
 
-// MP3 is silence as MP3.
+// MP3 returns silence as MP3.
 func MP3() []byte { return slices.Clone(silentMP3) }
 
-// WAV is a tenth of a second of silence in 16 bits, mono, at 48,000 Hz: RIFF WAVE. It stands for FLAC and QOA as
-// well, because readers of sounds go by the bytes.
+// WAV returns a tenth of a second of silence as WAV: 16 bits, mono, at 48,000 Hz. It also replaces FLAC and QOA,
+// because readers of sounds detect the format from the bytes.
 func WAV() []byte {
 	const rate, samples, width = 48_000, 4800, 2
 	le := binary.LittleEndian
@@ -100,10 +103,11 @@ func WAV() []byte {
 	return append(b, make([]byte, samples*width)...)
 }
 
-// The cube has four corners a side, so that its normals are flat: 24 positions and normals, 36 indices.
+// Each side of the cube has four corners of its own, so that its normals are flat: 24 positions and normals, 36
+// indices.
 const corners, indices = 24, 36
 
-// mesh is positions, normals, and indices, each without a gap: floats of 32 bits, and 16 bits.
+// mesh returns the positions and normals as 32-bit floats, then the indices as 16-bit integers, without gaps.
 func mesh() []byte {
 	le := binary.LittleEndian
 	var positions, normals []float32
@@ -117,7 +121,7 @@ func mesh() []byte {
 				p[(axis+1)%3], p[(axis+2)%3] = corner[0], corner[1]
 				positions, normals = append(positions, p[:]...), append(normals, n[:]...)
 			}
-			turn := [6]uint16{0, 1, 2, 0, 2, 3} // counter-clockwise from outside
+			turn := [6]uint16{0, 1, 2, 0, 2, 3} // counter-clockwise, seen from outside
 			if out < 0 {
 				turn = [6]uint16{0, 2, 1, 0, 3, 2}
 			}
@@ -127,13 +131,13 @@ func mesh() []byte {
 		}
 	}
 	var b []byte
-	b, _ = binary.Append(b, le, positions) // of fixed size: no error
+	b, _ = binary.Append(b, le, positions) // fixed size: cannot fail
 	b, _ = binary.Append(b, le, normals)
 	b, _ = binary.Append(b, le, index)
 	return b
 }
 
-// document is the glTF of the cube around a buffer.
+// document returns the glTF of the cube with the given buffer.
 func document(buffer string, size int) []byte {
 	const floats = corners * 3 * 4
 	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"name":"placeholder","mesh":0}],`+
@@ -145,13 +149,13 @@ func document(buffer string, size int) []byte {
 		`"buffers":[{%s"byteLength":%d}]}`, corners, corners, indices, floats, floats, floats, 2*floats, 2*indices, buffer, size)
 }
 
-// GLTF is a cube as a glTF file, with its buffer inside.
+// GLTF returns a cube as a glTF file with an embedded buffer.
 func GLTF() []byte {
 	m := mesh()
 	return document(`"uri":"data:application/octet-stream;base64,`+base64.StdEncoding.EncodeToString(m)+`",`, len(m))
 }
 
-// GLB is the same cube as a GLB: a header, and two chunks, whose sizes are multiples of four.
+// GLB returns the same cube as a GLB file: a header and two chunks, whose sizes are multiples of four.
 func GLB() []byte {
 	le := binary.LittleEndian
 	m := mesh()

@@ -15,7 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// TestReaders: each is one that its reader takes.
+// TestReaders checks that the reader of each format accepts its placeholder.
 func TestReaders(t *testing.T) {
 	im, err := png.Decode(bytes.NewReader(Picture()))
 	if err != nil || im.Bounds().Dx() != side || im.Bounds().Dy() != side {
@@ -59,7 +59,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestCube: each triangle looks outward, by its normal and by the order of its corners.
+// TestCube checks that each triangle faces outward, by its normal and by the order of its corners.
 func TestCube(t *testing.T) {
 	m := mesh()
 	number := func(i int) (v [3]float32) {
@@ -83,13 +83,14 @@ func TestCube(t *testing.T) {
 				t.Errorf("triangle %d: normal %v at %v", i, n, p[0])
 			}
 		}
-		if out != 1 { // twice its area, of half a side of 1 by 1
+		if out != 1 { // twice the area of a triangle that is half of a side of 1 by 1
 			t.Errorf("triangle %d looks inward: %v", i, out)
 		}
 	}
 }
 
-// TestSame: the bytes are the same everywhere, and from version to version: products of them would be others.
+// TestSame checks that the bytes do not change between machines and versions, because the products would change with
+// them.
 func TestSame(t *testing.T) {
 	for want, make := range map[string]func() []byte{
 		"d10cec3c1f1f5b66": Picture,

@@ -1,7 +1,8 @@
-// Package preview turns the bytes of a product or a source into what a page can show: a picture, a table of frames, a tree.
+// Package preview turns the bytes of a product or a source into something that a web page can show: a picture, a table
+// of frames, a tree.
 //
-// Its rules: it knows no files and no jobs; what is shown is bounded, in pixels, in nodes, in bytes, and the bounds are
-// checked before memory is taken; bytes that are not what their name says are an error, never a panic.
+// It knows no files and no jobs. What it returns is limited in pixels, nodes and bytes; the limits are checked before
+// memory is allocated. Invalid bytes are an error, never a panic.
 package preview
 
 import (
@@ -16,14 +17,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 )
 
-// Kind is a way to show something.
+// Kind is a way to show a file.
 type Kind string
 
-// The kinds. Sound, Font and Model are shown by the browser itself, of the bytes as they are.
+// The kinds. The browser itself shows Sound, Font and Model, from the unchanged bytes.
 const (
 	None    Kind = ""
 	Texture Kind = "texture" // .ktx2, .dds
-	Picture Kind = "picture" // what image programs write
+	Picture Kind = "picture" // image formats
 	Atlas   Kind = "atlas"   // a frame table
 	Model   Kind = "model"   // .glb
 	Sound   Kind = "sound"
@@ -32,10 +33,10 @@ const (
 	Text    Kind = "text"
 )
 
-// Channels says what of a pixel is shown.
+// Channels selects the channels of a pixel to show.
 type Channels string
 
-// RGBA is the picture as it is, RGB the picture without its transparency; the others are one channel in shades of grey.
+// RGBA is the picture as it is. RGB is the picture without transparency. The others show one channel as shades of grey.
 const (
 	RGBA  Channels = "rgba"
 	RGB   Channels = "rgb"
@@ -45,27 +46,27 @@ const (
 	Alpha Channels = "a"
 )
 
-// Look says what of a texture is shown. The zero Look is all of the largest level.
+// Look selects the part of a texture to show. The zero Look is the whole largest level.
 type Look struct {
 	Level, Layer, Face, Slice int
-	Channels                  Channels // empty is RGBA
-	Fit                       int      // largest side in pixels, 0 as it is; with it, Level is the smallest that is as large as this
+	Channels                  Channels // empty means RGBA
+	Fit                       int      // largest side in pixels, 0 for no limit; if set, Level is the smallest level of at least this size
 }
 
-// Facts is what a texture file says of itself.
+// Facts is the information in the header of a texture file.
 type Facts struct {
 	Container, Format string
 	Width, Height     int
-	Depth             int // slices; at least 1
-	Layers, Faces     int // at least 1
+	Depth             int // number of slices, at least 1
+	Layers, Faces     int // at least 1 each
 	Levels            int
 	Premultiplied     bool
 }
 
-// limits are for what a page shows: 8192 x 8192 in 8 bits a channel.
+// limits bounds the images that a page shows: 8192 x 8192 pixels with 8 bits a channel.
 var limits = pixel.Limits{MaxSide: 8192, MaxBytes: 256 << 20}
 
-// FactsOf reads the head of a texture file.
+// FactsOf reads the header of a texture file.
 func FactsOf(data []byte) (Facts, error) {
 	f, err := texture.Open(data, limits)
 	if err != nil {
@@ -78,7 +79,7 @@ func factsOf(f *texture.File) Facts {
 	return Facts{f.Container, f.Format, f.Width, f.Height, max(1, f.Depth), max(1, f.Layers), max(1, f.Faces), f.Levels, f.Premultiplied}
 }
 
-// Image decodes what is looked at in a texture file, or in an image file. The name tells formats apart.
+// Image decodes the selected part of a texture file or an image file. The name decides the format.
 func Image(name string, data []byte, l Look) (*pixel.Image, error) {
 	var p *pixel.Picture
 	if texture.IsFile(data) {
@@ -105,7 +106,7 @@ func Image(name string, data []byte, l Look) (*pixel.Image, error) {
 	return show(img, l.Channels)
 }
 
-// levelFor is the smallest level that is as large as side.
+// levelFor returns the smallest level whose size is at least side.
 func levelFor(f *texture.File, side int) int {
 	level := 0
 	for level+1 < f.Levels && max(f.Width, f.Height)>>(level+1) >= side {
@@ -114,7 +115,7 @@ func levelFor(f *texture.File, side int) int {
 	return level
 }
 
-// show is an image of what is asked for of each pixel. img stays as it is.
+// show returns an image with the selected channels. It does not change img.
 func show(img *pixel.Image, c Channels) (*pixel.Image, error) {
 	from := strings.Index(string(RGBA), string(c))
 	switch {
@@ -136,7 +137,7 @@ func show(img *pixel.Image, c Channels) (*pixel.Image, error) {
 	return out, nil
 }
 
-// PNG is an image as a file. It is made to be looked at once, so quickly rather than small.
+// PNG encodes an image as PNG. It prefers speed to size, because the file is viewed once.
 func PNG(img *pixel.Image) ([]byte, error) {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestSpeed}
@@ -144,7 +145,7 @@ func PNG(img *pixel.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Frames reads a frame table, in either of its forms.
+// Frames reads a frame table, in binary or text form.
 func Frames(file string, data []byte) (*atlas.Table, error) {
 	if strings.HasSuffix(file, ".json") {
 		return atlas.ReadJSON(data)

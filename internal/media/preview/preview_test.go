@@ -15,7 +15,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 )
 
-// gradient is an image whose every pixel tells where it is: red is x, green y, blue 7, alpha 255 less x.
+// gradient returns an image where each pixel encodes its position: red is x, green is y, blue is 7, alpha is 255 minus
+// x.
 func gradient(side int) *pixel.Image {
 	img := pixel.New(side, side)
 	for i := range side * side {
@@ -46,7 +47,7 @@ func TestImage(t *testing.T) {
 	for _, tt := range []struct {
 		look Look
 		side int
-		at   [4]byte // of the pixel at 10, 20
+		at   [4]byte // the pixel at 10, 20
 	}{
 		{Look{}, 64, [4]byte{10, 20, 7, 245}},
 		{Look{Channels: RGBA}, 64, [4]byte{10, 20, 7, 245}},
@@ -75,7 +76,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestFile shows an image file, which is not a texture, and makes a PNG of it.
+// TestFile shows an image file that is not a texture, and encodes it as PNG.
 func TestFile(t *testing.T) {
 	file, err := PNG(gradient(9))
 	if err != nil {
@@ -103,7 +104,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// flatten is a tree as text.
+// flatten formats a tree as text.
 func flatten(n Node) string {
 	s := n.Key + ":" + n.Type
 	if n.Type == "object" || n.Type == "array" {
@@ -116,7 +117,7 @@ func flatten(n Node) string {
 	return s + "=" + n.Text
 }
 
-// tree reads data as the list of kinds has it read.
+// tree reads data with the reader that the list of kinds names for it.
 func tree(file string, data []byte) (n Node, more bool, err error) {
 	parse := map[string]func([]byte) (document.Value, error){".json": document.JSON, ".yaml": document.YAML, ".skin": document.RelaxedJSON,
 		".csv": document.CommaCSV, ".msgpack": MessagePack}[path.Ext(file)]
@@ -155,7 +156,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestMessagePack reads every kind of value as the specification writes it.
+// TestMessagePack reads each kind of value in the encoding of the specification.
 func TestMessagePack(t *testing.T) {
 	for _, tt := range []struct {
 		data string

@@ -11,13 +11,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// Limits of what is shown of a sound.
+// Limits for sounds.
 const (
-	maxSoundBytes = 128 << 20 // of the WAV file that a browser plays
+	maxSoundBytes = 128 << 20 // size of the WAV file that a browser plays
 	curvePoints   = 1500
 )
 
-// SoundFacts is what a page shows of a sound besides its wave.
+// SoundFacts is what a page shows of a sound besides its waveform.
 type SoundFacts struct {
 	Codec    string        `json:"codec"`
 	Rate     int           `json:"rate"`
@@ -25,13 +25,13 @@ type SoundFacts struct {
 	Frames   int64         `json:"frames"`
 	Loops    []SoundLoop   `json:"loops"`
 	Markers  []SoundMarker `json:"markers"`
-	Gain     float64       `json:"gain"` // dB
-	LUFS     float64       `json:"lufs"` // before the gain; -120 of silence
+	Gain     float64       `json:"gain"` // in dB
+	LUFS     float64       `json:"lufs"` // before the gain; -120 for silence
 	TruePeak float64       `json:"true_peak"`
-	Curve    []float64     `json:"curve"` // momentary loudness at even steps, -120 of silence
+	Curve    []float64     `json:"curve"` // momentary loudness at equal steps, -120 for silence
 }
 
-// SoundLoop is the frames from Begin to before End, and SoundMarker a frame that has a name.
+// SoundLoop is a range of frames; End is the first frame after it. SoundMarker is a frame with a name.
 type (
 	SoundLoop   struct{ Begin, End int64 }
 	SoundMarker struct {
@@ -42,7 +42,7 @@ type (
 
 var errLong = errors.New("the sound is too long to be shown")
 
-// openSound opens a sound that is short enough.
+// openSound opens a sound. It returns an error if the sound is too long.
 func openSound(data []byte) (*soundfile.File, sound.Source, error) {
 	f, err := soundfile.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -55,7 +55,7 @@ func openSound(data []byte) (*soundfile.File, sound.Source, error) {
 	return f, src, err
 }
 
-// finite is a loudness that JSON can hold.
+// finite returns a loudness that JSON can represent: at least -120.
 func finite(v float64) float64 { return max(v, -120) }
 
 // SoundOf measures a sound.
@@ -101,9 +101,8 @@ func SoundOf(data []byte) (*SoundFacts, error) {
 	return s, nil
 }
 
-// Listen makes of any sound a WAV file that every browser plays: with the gain that is noted in it, or, if level is below 0, made as
-// loud as
-// that, in LUFS.
+// Listen converts a sound to a WAV file that every browser plays. It applies the gain noted in the file; if level is
+// below 0, it applies the gain that makes the sound as loud as level, in LUFS.
 func Listen(data []byte, level float64) ([]byte, error) {
 	f, src, err := openSound(data)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/soundfile"
 )
 
-// loud is a second of a sine as QOA, with a gain, a loop and a marker.
+// loud returns a second of a sine as QOA, with a gain, a loop and a marker.
 func loud(t testing.TB) []byte {
 	all := make([]float32, 2*48000)
 	for i := range all {
@@ -24,7 +24,7 @@ func loud(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// What a page is told, and what it plays: with the noted gain, or at the level of something else.
+// TestSound checks the facts for a page, and what it plays: with the gain noted in the file, and at a given level.
 func TestSound(t *testing.T) {
 	data := loud(t)
 	s, err := SoundOf(data)

@@ -13,10 +13,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// Bounds of what a page shows of data.
+// Limits for a tree of data on a page.
 const (
-	MaxNodes = 4000 // about 200 KB of page
-	maxText  = 400  // characters of one value
+	MaxNodes = 4000 // about 200 KB of HTML
+	maxText  = 400  // bytes of one value
 	maxDepth = 200
 )
 
@@ -24,12 +24,12 @@ const (
 type Node struct {
 	Key   string
 	Type  string // "object", "array", "string", "number", "bool", "null", "bytes"
-	Text  string // of a value without children
-	Count int    // of children, those that are left out too
+	Text  string // for a value without children
+	Count int    // number of children, including those left out
 	Inner []Node
 }
 
-// Tree is a value as a tree. Of large data it has the first MaxNodes values; more says so.
+// Tree returns a value as a tree. more reports whether values were left out: the tree has at most MaxNodes.
 func Tree(v document.Value) (root Node, more bool) {
 	left := MaxNodes
 	root = node("", v.V, &left)
@@ -64,7 +64,7 @@ func node(key string, v any, left *int) Node {
 	return n
 }
 
-// shorten cuts a text that is longer than anybody reads here.
+// shorten cuts a text to maxText bytes.
 func shorten(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -76,8 +76,8 @@ func shorten(s string) string {
 	return s[:cut] + "…"
 }
 
-// Lines is the beginning of a text: at most so many lines, of which none is longer than maxText bytes. It is false for bytes that
-// are no text.
+// Lines returns the beginning of a text: at most most lines of at most maxText bytes. ok is false if the bytes are not
+// text.
 func Lines(data []byte, most int) (lines []string, more, ok bool) {
 	if !utf8.Valid(data[:min(len(data), 1<<20)]) && !utf8.Valid(data) || strings.IndexByte(string(data[:min(len(data), 4096)]), 0) >= 0 {
 		return nil, false, false
@@ -93,10 +93,10 @@ func Lines(data []byte, most int) (lines []string, more, ok bool) {
 	return lines, more, true
 }
 
-// errPack says that bytes are no MessagePack.
+// errPack reports that the bytes are not MessagePack.
 var errPack = errors.New("this is not MessagePack, or it ends too early")
 
-// MessagePack reads what document.AppendMessagePack writes, and what else is in the specification but extensions
+// MessagePack reads the output of document.AppendMessagePack, and all else in the specification except extensions
 // (https://github.com/msgpack/msgpack/blob/master/spec.md).
 func MessagePack(data []byte) (document.Value, error) {
 	r := &packReader{data: data}
@@ -109,7 +109,7 @@ func MessagePack(data []byte) (document.Value, error) {
 
 type packReader struct{ data []byte }
 
-// take is the next n bytes.
+// take reads the next n bytes.
 func (r *packReader) take(n uint64) ([]byte, error) {
 	if n > uint64(len(r.data)) {
 		return nil, errPack
@@ -119,7 +119,7 @@ func (r *packReader) take(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// number is the next n bytes as a big-endian number, n at most 8.
+// number reads the next n bytes as a big-endian number. n is at most 8.
 func (r *packReader) number(n uint64) (uint64, error) {
 	b, err := r.take(n)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *packReader) value(depth int) (any, error) {
 	}
 }
 
-// long is a value whose first byte says how long its length or its number is.
+// long reads a value whose first byte is the width of its length or number.
 func (r *packReader) long(c byte, depth int) (any, error) {
 	switch c {
 	case 0xc0:
@@ -176,7 +176,7 @@ func (r *packReader) long(c byte, depth int) (any, error) {
 	return r.counted(c, depth)
 }
 
-// counted is a value that begins with how many bytes or values follow.
+// counted reads a value that begins with its number of bytes or values.
 func (r *packReader) counted(c byte, depth int) (any, error) {
 	width := map[byte]uint64{0xc4: 1, 0xc5: 2, 0xc6: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}[c]
 	if width == 0 {
@@ -198,7 +198,7 @@ func (r *packReader) counted(c byte, depth int) (any, error) {
 	return b, err
 }
 
-// array reads n values. Each takes a byte at least, so that n is bounded by what is there.
+// array reads n values. Each takes at least a byte, so n is limited by the number of bytes left.
 func (r *packReader) array(n uint64, depth int) (any, error) {
 	if n > uint64(len(r.data)) {
 		return nil, errPack

@@ -11,7 +11,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// benchSchema is as schemas of games are: shared definitions, enumerations, two forms of an effect, nothing unknown.
+// benchSchema is like the schemas of games: shared definitions, enumerations, two forms of an effect, no unknown
+// keywords.
 const benchSchema = `{
 	"$schema": "https://json-schema.org/draft/2020-12/schema",
 	"type": "array", "items": {"$ref": "#/$defs/unit"},
@@ -37,7 +38,7 @@ const benchSchema = `{
 	}
 }`
 
-// benchData is a megabyte.
+// benchData returns a megabyte of data.
 func benchData() []byte {
 	var b bytes.Buffer
 	for i := range 4250 {
@@ -47,7 +48,7 @@ func benchData() []byte {
 	return append(bytes.ReplaceAll(b.Bytes(), []byte(`,"x":0`), nil), ']')
 }
 
-// BenchmarkValidate is a megabyte against a schema of a game, ours and the library's.
+// BenchmarkValidate validates a megabyte against the schema of a game, with this package and with the library.
 func BenchmarkValidate(b *testing.B) {
 	data := benchData()
 	v := parse(b, data)
@@ -80,7 +81,7 @@ func BenchmarkValidate(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile is the same schema compiled; it is read before.
+// BenchmarkCompile compiles the same schema. Reading it is not measured.
 func BenchmarkCompile(b *testing.B) {
 	v := parse(b, []byte(benchSchema))
 	b.Run("ours", func(b *testing.B) {

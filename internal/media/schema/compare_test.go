@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCompare orders numbers at the limits of their types, and holds the order to that of exact fractions.
+// TestCompare compares numbers at the limits of their types, and checks the order against exact fractions.
 func TestCompare(t *testing.T) {
 	numbers := []any{int64(0), int64(1), int64(-1), int64(1 << 53), int64(1<<53 + 1), int64(-1<<53 - 1), int64(math.MaxInt64), int64(math.MinInt64), int64(9223372036854775000), int64(9223372036854776 * 1e2),
 		uint64(1 << 63), uint64(math.MaxUint64), uint64(9223372036854776000), uint64(18446744073709551000),
@@ -19,7 +19,7 @@ func TestCompare(t *testing.T) {
 		case uint64:
 			return new(big.Rat).SetFrac(new(big.Int).SetUint64(x), big.NewInt(1))
 		}
-		r, _ := new(big.Rat).SetString(strconv.FormatFloat(v.(float64), 'g', -1, 64)) // as JSON writes it
+		r, _ := new(big.Rat).SetString(strconv.FormatFloat(v.(float64), 'g', -1, 64)) // as in JSON
 		return r
 	}
 	for _, a := range numbers {

@@ -17,7 +17,7 @@ const (
 	draft2020 draft = 2020
 )
 
-// draftOf is the draft whose metaschema a URL names, or 0 and what to do about it.
+// draftOf returns the draft whose metaschema has a URL. If there is none, it returns 0 and a hint.
 func draftOf(u string) (d draft, hint string) {
 	u = strings.TrimSuffix(u, "#")
 	if rest, ok := strings.CutPrefix(u, "https"); ok {
@@ -38,15 +38,15 @@ func draftOf(u string) (d draft, hint string) {
 	return 0, `write "http://json-schema.org/draft-07/schema#" or "https://json-schema.org/draft/2020-12/schema"`
 }
 
-// file is a schema file that was read.
+// file is a schema file that has been read.
 type file struct {
 	path      string
 	value     document.Value
 	root      *resource
-	resources map[string]*resource // by the URLs of $id in it
+	resources map[string]*resource // by the URLs of $id in the file
 }
 
-// resource is a schema with a URL of its own: a file, or a schema in it with an $id.
+// resource is a schema with its own URL: a file, or a schema in it with an $id.
 type resource struct {
 	file    *file
 	root    *node
@@ -60,7 +60,7 @@ func newResource(f *file, base *url.URL, d draft) *resource {
 	return &resource{file: f, base: base, draft: d, anchors: map[string]*node{}, dynamic: map[string]*node{}}
 }
 
-// name is how people know the resource.
+// name returns the name of the resource for messages.
 func (r *resource) name() string {
 	if r == r.file.root {
 		return r.file.path
@@ -68,7 +68,7 @@ func (r *resource) name() string {
 	return r.base.String()
 }
 
-// compiler turns schemas as they are written into nodes, and holds them to their drafts.
+// compiler converts schemas to nodes, and checks them against their drafts.
 type compiler struct {
 	loader       Loader
 	files        map[string]*file
@@ -76,20 +76,20 @@ type compiler struct {
 	nodes        map[*document.Value]*node
 	tables       map[draft]map[string]*keyword
 	patterns     map[string]*pattern
-	instructions int                                            // of all patterns
-	wide         map[*document.Value]map[string]*document.Value // objects of many members
+	instructions int                                            // of all patterns together
+	wide         map[*document.Value]map[string]*document.Value // lookup tables for objects with many members
 	notes        bool
 
-	res    *resource // where the compiler is
-	path   []string  // the way there
-	rank   int       // of the keyword
-	refs   []pending // that were found and not yet followed
+	res    *resource // the current resource
+	path   []string  // the path to the current schema
+	rank   int       // rank of the current keyword
+	refs   []pending // references found and not yet followed
 	faults Errors
-	failed error // of the caller's functions
+	failed error // an error of the caller's functions
 }
 
-// Compile reads the schema at a fragment of a file, and all that it refers to. from is who asks for it. Errors are
-// Errors, or those of the loader.
+// Compile reads the schema at a fragment of a file, and all schemas that it refers to. from is the place of the
+// reference to the file. Errors are Errors, or those of the loader.
 func Compile(l Loader, from Place, path, fragment string) (*Schema, error) {
 	c := &compiler{loader: l, files: map[string]*file{}, resources: map[string]*resource{}, nodes: map[*document.Value]*node{}}
 	f, err := c.read(&url.URL{Scheme: "kiln", Path: "/" + path}, from, path)
@@ -107,7 +107,7 @@ func Compile(l Loader, from Place, path, fragment string) (*Schema, error) {
 	return &Schema{root: top.refs[0].target, notes: c.notes}, nil
 }
 
-// read takes in a file, once.
+// read reads a file. Each file is read once.
 func (c *compiler) read(u *url.URL, from Place, path string) (*file, error) {
 	f := c.files[path]
 	if f == nil {
@@ -134,7 +134,7 @@ func (c *compiler) read(u *url.URL, from Place, path string) (*file, error) {
 	return f, nil
 }
 
-// wrongs is what was found wrong until now.
+// wrongs returns the errors found so far.
 func (c *compiler) wrongs() error {
 	if c.failed != nil {
 		return c.failed
@@ -145,7 +145,7 @@ func (c *compiler) wrongs() error {
 	return nil
 }
 
-// schema compiles one schema and all inside it.
+// schema compiles a schema and all schemas inside it.
 func (c *compiler) schema(v *document.Value) *node {
 	if n := c.nodes[v]; n != nil {
 		return n
@@ -176,7 +176,7 @@ func (c *compiler) object(n *node, o document.Object) {
 			c.within(k.name, func() { k.take(c, n, &o[i]) })
 		}
 	}
-	if c.res.draft == draft7 && textOf(o.Get("$ref")) != nil { // all that stands beside it means nothing
+	if c.res.draft == draft7 && textOf(o.Get("$ref")) != nil { // draft 7 ignores keywords beside $ref
 		*n = node{value: n.value, res: n.res, refs: n.refs}
 	}
 	slices.SortStableFunc(n.asserts, func(a, b assertion) int { return a.rank - b.rank })
@@ -198,7 +198,7 @@ func (c *compiler) table(d draft) map[string]*keyword {
 	return c.tables[d]
 }
 
-// within does something one step further inside: a key or an index.
+// within calls do with one step, a key or an index, added to the path.
 func (c *compiler) within(step any, do func()) {
 	token, isKey := step.(string)
 	if i, isIndex := step.(int); !isKey && isIndex {
@@ -216,12 +216,12 @@ func (c *compiler) add(e Error) {
 	c.faults = append(c.faults, &e)
 }
 
-// wrong says that a value is not as its draft has it.
+// wrong adds the error that a value is not valid in its draft.
 func (c *compiler) wrong(v *document.Value, words string) {
 	c.add(Error{Place: c.place(v.Pos), Path: slices.Clone(c.path), Keyword: c.keyword(), Text: words})
 }
 
-// keyword is the last step to where the compiler is, "" at the top of a file.
+// keyword returns the last step of the path, or "" at the top of a file.
 func (c *compiler) keyword() string {
 	if len(c.path) == 0 {
 		return ""

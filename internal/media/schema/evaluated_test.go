@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestEvaluated says what unevaluatedProperties and unevaluatedItems count as looked at (2020-12 core, sections 11.2 and 11.3).
-// The library is asked, too.
+// TestEvaluated checks which members and items are evaluated for unevaluatedProperties and unevaluatedItems (2020-12
+// core, sections 11.2 and 11.3). The library must agree.
 func TestEvaluated(t *testing.T) {
 	for _, c := range []struct {
 		schema, data string
@@ -15,11 +15,11 @@ func TestEvaluated(t *testing.T) {
 		{`{"properties": {"a": true}, "patternProperties": {"^b": true}, "unevaluatedProperties": false}`, `{"c": 1}`, false},
 		{`{"additionalProperties": true, "unevaluatedProperties": false}`, `{"a": 1}`, true},
 		{`{"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},
-		{`{"allOf": [{"properties": {"a": true}}, {"unevaluatedProperties": false}]}`, `{"a": 1}`, false},                                   // it looks down, not aside
-		{`{"allOf": [{"unevaluatedProperties": true}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                                  // what it looks at is looked at
-		{`{"allOf": [{"unevaluatedProperties": {"type": "integer"}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                   // so it is here
+		{`{"allOf": [{"properties": {"a": true}}, {"unevaluatedProperties": false}]}`, `{"a": 1}`, false},                                   // it sees schemas below it, not those beside it
+		{`{"allOf": [{"unevaluatedProperties": true}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                                  // what it checks counts as evaluated
+		{`{"allOf": [{"unevaluatedProperties": {"type": "integer"}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},                   // here too
 		{`{"anyOf": [{"properties": {"a": true}}, {"properties": {"b": true}}], "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, true}, // all forms that fit count
-		{`{"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["a"]}], "unevaluatedProperties": false}`, `{"a": 1}`, false},  // one that does not fit counts for nothing
+		{`{"anyOf": [{"properties": {"a": {"type": "string"}}}, {"required": ["a"]}], "unevaluatedProperties": false}`, `{"a": 1}`, false},  // a form that does not fit does not count
 		{`{"oneOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"a": {"const": 2}, "b": true}}], "unevaluatedProperties": false}`, `{"a": 1}`, true},
 		{`{"oneOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"a": {"const": 2}, "b": true}}], "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, false},
 		{`{"not": {"not": {"properties": {"a": true}}}, "unevaluatedProperties": false}`, `{"a": 1}`, false},
@@ -29,7 +29,7 @@ func TestEvaluated(t *testing.T) {
 		{`{"dependentSchemas": {"a": {"properties": {"a": true, "b": true}}}, "unevaluatedProperties": false}`, `{"a": 1, "b": 1}`, true},
 		{`{"dependentSchemas": {"a": {"properties": {"a": true, "b": true}}}, "unevaluatedProperties": false}`, `{"b": 1}`, false},
 		{`{"$ref": "#/$defs/d", "unevaluatedProperties": false, "$defs": {"d": {"properties": {"a": true}}}}`, `{"a": 1}`, true},
-		{`{"properties": {"a": {"properties": {"b": true}}}, "unevaluatedProperties": false}`, `{"a": {}, "b": 1}`, false}, // what is inside is another object
+		{`{"properties": {"a": {"properties": {"b": true}}}, "unevaluatedProperties": false}`, `{"a": {}, "b": 1}`, false}, // members of an inner object do not count
 
 		{`{"prefixItems": [true], "unevaluatedItems": false}`, `[1]`, true},
 		{`{"prefixItems": [true], "unevaluatedItems": false}`, `[1, 2]`, false},

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// formatOf is the check of a format that "format" names, or nil for one that is not checked here. Each takes what the standard library
-// takes, less what it forgives: it is to find slips of the pen, not to prove a grammar.
+// formatOf returns the check for a format that "format" names, or nil for a format that is not checked. A check accepts
+// what the standard library accepts, with a few exceptions: it is meant to find slips, not to prove a grammar.
 func formatOf(name string) func(string) bool {
 	switch name {
 	case "date":
@@ -34,20 +34,22 @@ func formatOf(name string) func(string) bool {
 	return nil
 }
 
-// isDateTime tells whether a text is a time of RFC 3339. There is no second 60. Package time would take an hour of one digit, and a comma.
+// isDateTime reports whether a text is a time of RFC 3339, without leap seconds. Package time would also accept an hour
+// of one digit, and a comma.
 func isDateTime(s string) bool {
 	_, err := time.Parse(time.RFC3339, strings.ToUpper(s))
 	return err == nil && s[13] == ':' && !strings.Contains(s, ",")
 }
 
-// isReference tells whether a text is a URI, or a reference to one that may be relative. Other characters than ASCII are escaped in it.
+// isReference reports whether a text is a URI, or, unless absolute is set, a relative reference. Characters other than
+// ASCII must be escaped.
 func isReference(s string, absolute bool) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.IsAbs() || !absolute) && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"<>\\^`{|}", r) })
 }
 
-// isRegex tells whether a text can be a pattern here, which is RE2 and not ECMA-262. Parsing says all that
-// compiling would, and takes neither its time nor its memory.
+// isRegex reports whether a text is a valid pattern here, which is RE2, not ECMA-262. Parsing finds every error that
+// compiling would, in less time and memory.
 func isRegex(s string) bool {
 	_, err := syntax.Parse(s, syntax.Perl)
 	return err == nil

@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-// formatCases holds what each format takes and what it refuses.
+// formatCases has accepted and refused texts for each format.
 var formatCases = []struct {
 	name   string
 	takes  []string

@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// tries asks without a word. What was noted in vain is forgotten.
+// tries reports whether a schema holds for a value, without adding errors. If it does not hold, its notes are removed.
 func (r *run) tries(n *node, v *document.Value, seen evaluated) bool {
 	quiet, notes := r.quiet, len(r.notes)
 	r.quiet = true
@@ -20,7 +20,7 @@ func (r *run) tries(n *node, v *document.Value, seen evaluated) bool {
 	return ok
 }
 
-// combine asks the schemas that are about the value as a whole.
+// combine checks the schemas that apply to the value as a whole.
 func (r *run) combine(n *node, v *document.Value, seen evaluated) bool {
 	ok := true
 	for _, sub := range n.allOf {
@@ -61,7 +61,8 @@ func (r *run) combine(n *node, v *document.Value, seen evaluated) bool {
 	return ok
 }
 
-// fitting counts the forms that a value has. All are tried if they note or evaluate something, else until enough fit.
+// fitting counts the forms that fit a value. It tries all forms if they have notes or evaluate members, else it stops
+// at enough.
 func (r *run) fitting(forms []*node, enough int, v *document.Value, seen evaluated) int {
 	n := 0
 	for _, form := range forms {
@@ -77,7 +78,8 @@ func (r *run) fitting(forms []*node, enough int, v *document.Value, seen evaluat
 	return n
 }
 
-// noForm tells why none of several forms fits. If just one of them is wrong further inside only, it is the one that was meant.
+// noForm reports why none of several forms fits. If only one of the forms has all its errors inside the value, it is
+// the intended one, and its errors are reported.
 func (r *run) noForm(n *node, v *document.Value, forms []*node, keyword string, seen evaluated) bool {
 	if r.quiet {
 		return false

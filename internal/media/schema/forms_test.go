@@ -6,7 +6,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// TestFormsWithEqualComplaints has a form that says the same twice, of which once is kept.
+// TestFormsWithEqualComplaints has a form with the same error twice. One of them is kept.
 func TestFormsWithEqualComplaints(t *testing.T) {
 	s, err := compileText(t, `{"anyOf": [{"allOf": [{"type": "string"}, {"type": "string"}]}, {"const": true}]}`)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// member and item ask about a value inside.
+// member and item check a value inside the current one.
 func (r *run) member(n *node, m *document.Member) bool {
 	if r.quiet {
 		return r.visit(n, &m.Value, nil)
@@ -48,7 +48,7 @@ func (r *run) object(n *node, v *document.Value, o document.Object, seen evaluat
 			if !r.tries(n.names, &key, nil) {
 				ok = r.fail(n, o[i].KeyPos, func() string { return fmt.Sprintf("key %s is not of the form that keys have here", quote(o[i].Key)) }, "propertyNames")
 			}
-			r.notes = r.notes[:notes] // a key names nothing
+			r.notes = r.notes[:notes] // notes for keys are not kept
 			if !ok && r.quiet {
 				return false
 			}
@@ -81,14 +81,14 @@ func (r *run) property(n *node, m *document.Member, i int, seen evaluated) bool 
 	return ok
 }
 
-// unknown says that a key may not be, and which may have been meant.
+// unknown adds the error that a key is not allowed, with a suggestion.
 func (r *run) unknown(n *node, m *document.Member, keyword string) bool {
 	return r.fail(n, m.KeyPos, func() string {
 		return fmt.Sprintf("key %s is not in the schema", quote(m.Key)) + r.meant(m.Key, len(n.known), func(i int) any { return n.known[i].Key })
 	}, keyword)
 }
 
-// needs asks for keys that must be there, always or because another one is.
+// needs checks for required keys: always required ones, and those required by another key.
 func (r *run) needs(n *node, v *document.Value, o document.Object, seen evaluated) bool {
 	ok, keys := true, keysOf(r, o)
 	r.spend(len(n.depends))
@@ -153,7 +153,7 @@ func (r *run) array(n *node, v *document.Value, list []document.Value, seen eval
 	return ok
 }
 
-// contains counts items of a form. From 2020-12 on these are evaluated.
+// contains counts the items of a form. From 2020-12 on these are evaluated.
 func (r *run) contains(n *node, v *document.Value, list []document.Value, seen evaluated) bool {
 	found, least := 0, 1
 	for i := range list {
@@ -177,7 +177,7 @@ func (r *run) contains(n *node, v *document.Value, list []document.Value, seen e
 			return fmt.Sprintf("items of the form that at least %d must have: %d", least, found)
 		}, keyword)
 		if len(list) > 0 && len(r.errors) > 0 {
-			r.errors[len(r.errors)-1].depth++ // the items are the matter
+			r.errors[len(r.errors)-1].depth++ // the error is about the items
 		}
 	}
 	if n.maxContains >= 0 && found > n.maxContains {
@@ -188,8 +188,8 @@ func (r *run) contains(n *node, v *document.Value, list []document.Value, seen e
 	return ok
 }
 
-// evaluated tells of each member or item whether some schema has looked at it, for unevaluatedProperties and unevaluatedItems; nil if
-// nobody asks.
+// evaluated has for each member or item whether a schema has evaluated it, for unevaluatedProperties and
+// unevaluatedItems. It is nil if no schema needs it.
 type evaluated []bool
 
 func (r *run) evaluatedOf(v *document.Value) evaluated {
@@ -204,7 +204,7 @@ func (r *run) evaluatedOf(v *document.Value) evaluated {
 	return make(evaluated, n)
 }
 
-// fork is a set for a schema that may fail; what it looked at counts when it is joined.
+// fork returns an empty set for a schema that may fail. If it holds, the set is joined.
 func (e evaluated) fork(r *run, v *document.Value) evaluated {
 	if e == nil {
 		return nil
@@ -232,7 +232,7 @@ func (e evaluated) setAll() {
 	}
 }
 
-// unevaluated asks about the members or items that nothing else has looked at.
+// unevaluated checks the members or items that no other schema has evaluated.
 func (r *run) unevaluated(n *node, v *document.Value, seen evaluated) bool {
 	ok := true
 	switch x := v.V.(type) {

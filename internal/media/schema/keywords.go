@@ -8,16 +8,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// keyword is a row of the table that says which keywords a draft has, what values they may have, and what
-// they mean. The table stands for the metaschemas, whose complaints would be about the metaschema.
+// keyword is a row of the table of keywords: which drafts have it, its allowed values, and its meaning. The table is
+// used in place of the metaschemas, because errors from a metaschema would describe the metaschema.
 type keyword struct {
 	name string
-	only draft // the draft that has it, 0 if both do
+	only draft // the draft that has it, 0 for both
 	take func(c *compiler, n *node, m *document.Member)
 	rank int
 }
 
-// keywordsOf is the table of one draft. A row's rank is its place: assertions are asked in this order.
+// keywordsOf returns the table for one draft. The rank of a keyword is its index: assertions are checked in this order.
 func keywordsOf(d draft) map[string]*keyword {
 	table := map[string]*keyword{}
 	for _, rows := range [][]keyword{assertions(), applicators(), others()} {
@@ -31,7 +31,7 @@ func keywordsOf(d draft) map[string]*keyword {
 	return table
 }
 
-// assertions judge a value by itself. The first four are the last that is asked where they fail.
+// assertions check a value without schemas inside. If one of the first four fails, the later ones are not checked.
 func assertions() []keyword {
 	chars := func(r *run, v any) int { s, _ := v.(string); r.spend(len(s) / 64); return utf8.RuneCountInString(s) }
 	items := func(_ *run, v any) int { l, _ := v.([]document.Value); return len(l) }
@@ -59,7 +59,7 @@ func assertions() []keyword {
 	}
 }
 
-// applicators have schemas inside.
+// applicators are keywords with schemas inside.
 func applicators() []keyword {
 	return []keyword{
 		{name: "allOf", take: list(func(n *node) *[]*node { return &n.allOf })},
@@ -75,7 +75,7 @@ func applicators() []keyword {
 		{name: "patternProperties", take: takePatternProperties},
 		{name: "additionalProperties", take: one(func(n *node) **node { return &n.additional })},
 		{name: "propertyNames", take: one(func(n *node) **node { return &n.names })},
-		{name: "dependencies", take: takeDependencies(true, true)}, // still in use after draft 7
+		{name: "dependencies", take: takeDependencies(true, true)}, // still used after draft 7
 		{name: "dependentRequired", only: draft2020, take: takeDependencies(true, false)},
 		{name: "dependentSchemas", only: draft2020, take: takeDependencies(false, true)},
 		{name: "unevaluatedProperties", only: draft2020, take: one(func(n *node) **node { return &n.unevaluatedProperties })},
@@ -91,7 +91,7 @@ func applicators() []keyword {
 	}
 }
 
-// others name schemas, refer to them, or say something to people.
+// others are keywords that name schemas, refer to them, or are comments.
 func others() []keyword {
 	schemas := func(c *compiler, _ *node, m *document.Member) { c.schemaMap(m) }
 	flag := func(c *compiler, _ *node, m *document.Member) { c.is(&m.Value, typeBoolean) }
@@ -104,7 +104,7 @@ func others() []keyword {
 		{name: "$anchor", only: draft2020, take: takeAnchor},
 		{name: "$dynamicAnchor", only: draft2020, take: takeAnchor},
 		{name: "$defs", only: draft2020, take: schemas},
-		{name: "definitions", take: schemas}, // still in use after draft 7
+		{name: "definitions", take: schemas}, // still used after draft 7
 
 		{name: "$comment", take: words},
 		{name: "title", take: words},
@@ -160,7 +160,7 @@ func takeConst(c *compiler, n *node, m *document.Member) {
 		keyword: m.Key, on: typeAny, last: true,
 		holds: func(r *run, v *document.Value) bool { return r.equal(v, want) },
 		says: func(_ *run, v *document.Value) string {
-			if show(v.V) == show(want.V) { // of arrays and objects no more is told
+			if show(v.V) == show(want.V) { // two arrays or objects may be shown the same
 				return fmt.Sprintf("is %s, but not the one that it must be", show(v.V))
 			}
 			return fmt.Sprintf("is %s, but must be %s", show(v.V), show(want.V))
@@ -211,7 +211,7 @@ func takeFormat(c *compiler, n *node, m *document.Member) {
 
 type taker = func(c *compiler, n *node, m *document.Member)
 
-// bound is a limit of numbers: sign is 1 for the lowest that may be, and -1 for the highest.
+// bound is a limit for numbers. sign is 1 for a minimum and -1 for a maximum.
 func bound(sign int, orEqual bool, words string) taker {
 	return func(c *compiler, n *node, m *document.Member) {
 		if !c.is(&m.Value, typeNumber) {
@@ -249,7 +249,7 @@ func takeMultipleOf(c *compiler, n *node, m *document.Member) {
 	})
 }
 
-// sized is a limit of how much is in a value: sign is 1 for the least, and -1 for the most.
+// sized is a limit for the size of a value. sign is 1 for a minimum and -1 for a maximum.
 func sized(on types, sign int, noun string, measure func(*run, any) int) taker {
 	words := map[int]string{1: "must have at least", -1: "may have at most"}[sign]
 	return func(c *compiler, n *node, m *document.Member) {
@@ -356,7 +356,7 @@ func takeItems(c *compiler, n *node, m *document.Member) {
 	n.prefix = c.schemaList(&m.Value)
 }
 
-// takeAdditionalItems means nothing unless items is a list.
+// takeAdditionalItems has no effect unless items is a list.
 func takeAdditionalItems(c *compiler, n *node, m *document.Member) {
 	s := c.schema(&m.Value)
 	if items := n.value.At("items"); items != nil && typeOf(items.V) == typeArray {
@@ -370,7 +370,7 @@ func takeID(c *compiler, _ *node, m *document.Member) {
 	}
 }
 
-// takeSchema says nothing of a "$schema" of which it was said already that it is not known.
+// takeSchema ignores a "$schema" that was already reported as unknown.
 func takeSchema(c *compiler, _ *node, m *document.Member) {
 	if !slices.ContainsFunc(c.faults, func(e *Error) bool { return e.Kind == Draft && e.Pos == m.Value.Pos }) {
 		c.uri(&m.Value, "uri")

@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// told is what a schema says of data, a line each: path, text and the place in the schema.
+// told returns the errors of a schema for data, one a line: path, text, and place in the schema.
 func told(t *testing.T, s *schema.Schema, data string) string {
 	t.Helper()
 	_, err := s.Validate(parse(t, []byte(data)))
@@ -29,7 +29,7 @@ func lines(t *testing.T, err error) string {
 	return strings.Join(b, "; ")
 }
 
-// inDraft puts "$schema" into a schema.
+// inDraft inserts "$schema" into a schema.
 func inDraft(draft int, text string) []byte {
 	if rest, ok := strings.CutPrefix(text, "{"); ok {
 		comma := ","
@@ -41,13 +41,13 @@ func inDraft(draft int, text string) []byte {
 	return []byte(text)
 }
 
-// TestKeywords holds each keyword to what its draft says of it: data that it takes, and what is said of data that it does not.
+// TestKeywords checks each keyword against its draft: data that is accepted, and the errors for data that is not.
 func TestKeywords(t *testing.T) {
 	for _, c := range []struct {
 		drafts []int
 		schema string
 		good   string            // documents, one a line
-		bad    map[string]string // documents, and what is said
+		bad    map[string]string // documents, each with its error
 	}{
 		{drafts, `{}`, "1\nnull", nil},
 		{drafts, `false`, "", map[string]string{`1`: "may not be here"}},
@@ -164,11 +164,11 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRefused holds schemas to their drafts: what the metaschema of a draft refuses is refused, with words about the schema.
+// TestRefused checks that what the metaschema of a draft refuses is refused, with an error about the schema.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		drafts       []int
-		schema, want string // no words for a schema that is one
+		schema, want string // want is empty for a valid schema
 	}{
 		{latest, `[]`, "is an array, but must be true or false or an object"},
 		{drafts, `{"type": "strnig"}`, `/type: is "strnig", but must be one of "array", "boolean", "integer", "null", "number", "object", "string"; did you mean "string"?`},

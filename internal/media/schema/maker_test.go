@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// maker makes random schemas of one draft, and data that is near to fitting them. A schema is a
-// plain value of maps and slices; its text is what encoding/json writes.
+// maker makes random schemas of one draft, and data that nearly fits them. A schema is a plain value of maps and
+// slices, whose text is the output of encoding/json.
 //
-// What it makes is biased to mean something: keys and values are of small pools, so that schema
-// and data meet; a reference in place leads to a later definition alone, so that few schemas
-// turn in a circle, while one below a value leads anywhere. One keyword in three hundred is malformed, and
-// one reference in thirty leads anywhere at all.
+// The choices make most schemas meaningful. Keys and values come from small pools, so that schema and data match. A
+// reference that applies to the same value leads only to a later definition, which makes endless references rare; a
+// reference for a value inside leads anywhere. One keyword in three hundred is malformed, and one reference in thirty
+// leads to any place.
 type maker struct {
 	*rand.Rand
 	draft int       // 7 or 2020
-	words []keyword // that it picks from
-	plain bool      // half the schemas for values inside say nothing
+	words []keyword // that it chooses from
+	plain bool      // half of the schemas for inner values accept anything
 	sub   string    // the id of definition 2
-	left  int       // schemas that may still be made
-	level int       // definitions up to this one may not be referred to in place
+	left  int       // number of schemas that may still be made
+	level int       // definitions up to this index may not be referred to for the same value
 	deep  bool
 }
 
@@ -40,10 +40,10 @@ var (
 
 func oneOf[T any](m *maker, list []T) T { return list[m.IntN(len(list))] }
 
-// in tells whether something happens that does once in n times.
+// in returns true once in n times.
 func (m *maker) in(n int) bool { return m.IntN(n) == 0 }
 
-// keyword makes the value of a keyword, and may add others to its schema.
+// keyword makes the value of a keyword. make may add other keywords to the schema.
 type keyword struct {
 	name   string
 	drafts []int
@@ -64,7 +64,7 @@ func schemaMap(m *maker, _ map[string]any) any {
 }
 func count(m *maker, _ map[string]any) any {
 	if m.in(8) {
-		return float64(m.IntN(4)) // 2 and 2.0 are the same; encoding/json writes both without a fraction
+		return float64(m.IntN(4)) // 2 and 2.0 are equal; encoding/json writes both without a fraction
 	}
 	return m.IntN(4)
 }
@@ -73,7 +73,7 @@ func text(list []string) func(*maker, map[string]any) any {
 	return func(m *maker, _ map[string]any) any { return oneOf(m, list) }
 }
 
-// keywords is a function, not a variable, because its functions make schemas of keywords again.
+// keywords is a function, because a variable would refer to itself: its functions make schemas of keywords.
 func keywords() []keyword {
 	return []keyword{
 		{"type", drafts, func(m *maker, _ map[string]any) any {
@@ -86,7 +86,7 @@ func keywords() []keyword {
 			list := []any{}
 			for range 1 + m.IntN(3) {
 				v := m.any(2)
-				if m.draft != 7 && m.in(10) || !slices.ContainsFunc(list, func(x any) bool { return fmt.Sprint(v) == fmt.Sprint(x) }) { // the library's draft 7 refuses what draft 7 only advises against
+				if m.draft != 7 && m.in(10) || !slices.ContainsFunc(list, func(x any) bool { return fmt.Sprint(v) == fmt.Sprint(x) }) { // the library refuses these in draft 7, which only advises against them
 					list = append(list, v)
 				}
 			}
@@ -109,7 +109,7 @@ func keywords() []keyword {
 		{"maxProperties", drafts, count},
 		{"required", drafts, func(m *maker, _ map[string]any) any { return anys(m.some(someKeys)) }},
 		{"properties", drafts, schemaMap},
-		{"properties", drafts, schemaMap}, // the likelier one
+		{"properties", drafts, schemaMap}, // listed again, so that it is chosen more often
 		{"patternProperties", drafts, func(m *maker, _ map[string]any) any {
 			return m.mapOf(somePattern, func() any { return m.below() })
 		}},
@@ -184,7 +184,7 @@ func anys(list []string) []any {
 	return all
 }
 
-// some picks one or more of a list, no two alike.
+// some picks one or more different entries of a list.
 func (m *maker) some(list []string) []string {
 	all := slices.Clone(list)
 	m.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -199,7 +199,8 @@ func (m *maker) mapOf(keys []string, value func() any) any {
 	return o
 }
 
-// below is a schema for a value within the value: a circle that leads through it makes progress.
+// below returns a schema for a value inside the value. A reference from there may lead anywhere, because a circle
+// through it ends with the data.
 func (m *maker) below() any {
 	if m.plain && m.in(2) {
 		return map[string]any{}
@@ -225,7 +226,7 @@ func (m *maker) ifDeep(then, other string) string {
 	return other
 }
 
-// ref is a reference, to a definition for the most part.
+// ref returns a reference, usually to a definition.
 func (m *maker) ref() string {
 	defs := m.definitions()
 	switch {
@@ -234,13 +235,13 @@ func (m *maker) ref() string {
 			"http://x.example/t", "x1.json#an1", "#/properties/a", "other.json#/x-k"})
 	case m.level == 3 && m.deep:
 		return oneOf(m, []string{"#", "#leaf", "#/" + defs + "/d1", "main.json", "main.json#an0", "main.json#/" + defs + "/d2", "other.json#leaf"})
-	case m.level == 3: // in place
+	case m.level == 3: // for the same value
 		return "#/" + defs + "/d1"
 	case !m.deep && m.level < 2:
 		return "#/" + defs + "/d" + strconv.Itoa(m.level+1+m.IntN(2-m.level))
 	case !m.deep:
 		return oneOf(m, []string{"other.json#/" + defs + "/leaf", "other.json#leaf"})
-	case m.level == 2: // what stands in definition 2 is relative to it
+	case m.level == 2: // references in definition 2 are relative to it
 		return oneOf(m, []string{"#", "#/" + defs + "/inner", "#/" + defs + "/d1", "other.json", "other.json#leaf", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner"})
 	}
 	return oneOf(m, []string{"#", "#/" + defs + "/d0", "#/" + defs + "/d1", "#/" + defs + "/d2", "#an0", m.sub, m.sub + "#", m.sub + "#/" + defs + "/inner", "other.json", "other.json#leaf",
@@ -254,7 +255,7 @@ func (m *maker) definitions() string {
 	return "definitions"
 }
 
-// schema makes a schema for the value at hand.
+// schema makes a schema for the current value.
 func (m *maker) schema() any {
 	if m.left--; m.left < 0 || m.in(12) {
 		if m.in(2) {
@@ -271,7 +272,7 @@ func (m *maker) schema() any {
 		}
 	}
 	if m.draft == 7 && s["$ref"] != nil {
-		delete(s, "const") // the library asks for it, but nothing beside a $ref is asked
+		delete(s, "const") // the library checks it, but draft 7 ignores keywords beside $ref
 	}
 	if m.in(60) {
 		m.name(s)
@@ -279,7 +280,7 @@ func (m *maker) schema() any {
 	return s
 }
 
-// name gives a schema a name by which others may refer to it, or find it on their way.
+// name gives a schema an id or anchor for references.
 func (m *maker) name(s map[string]any) {
 	switch {
 	case m.in(3):
@@ -291,14 +292,15 @@ func (m *maker) name(s map[string]any) {
 	}
 }
 
-// themes are keywords that have much to do with each other, and too rarely meet among all: a third of the schemas keep to one.
+// themes are groups of keywords that belong together, and would rarely be chosen together. A third of the schemas use
+// one theme.
 var themes = map[string][]string{
 	"evaluated": {"properties", "patternProperties", "additionalProperties", "items", "additionalItems", "prefixItems", "contains", "allOf", "anyOf", "oneOf", "if", "not", "$ref", "dependentSchemas",
 		"unevaluatedProperties", "unevaluatedItems", "type"},
 	"dynamic": {"$dynamicRef", "$ref", "properties", "additionalProperties", "items", "allOf", "anyOf", "type", "minimum", "maxLength", "minItems", "required"},
 }
 
-// choose sets the words of a document, and tells its theme.
+// choose sets the keywords for a document, and returns its theme.
 func (m *maker) choose() string {
 	theme := oneOf(m, []string{"", "", "", "", "evaluated", "dynamic"})
 	m.words, m.plain = nil, theme != ""
@@ -310,7 +312,7 @@ func (m *maker) choose() string {
 	return theme
 }
 
-// document is a whole schema with its definitions. Definition 1 has an anchor, 2 an id.
+// document returns a whole schema with its definitions. Definition 1 has an anchor, 2 an id.
 func (m *maker) document() map[string]any {
 	theme := m.choose()
 	m.sub = oneOf(m, []string{"sub.json", "sub.json", "sub.json", "http://x.example/s", "urn:x:y"})
@@ -377,7 +379,7 @@ func (m *maker) dynamic(s map[string]any) {
 	}
 }
 
-// resource gives a schema an id and what can be referred to in it.
+// resource gives a schema an id, and targets for references.
 func (m *maker) resource(s map[string]any) {
 	s["$id"] = m.sub
 	if m.in(5) {
@@ -391,17 +393,17 @@ func (m *maker) resource(s map[string]any) {
 	if m.in(12) {
 		s["$schema"] = draftURLs[oneOf(m, drafts)]
 	}
-	if s["$ref"] == nil && m.in(2) { // beside $ref, draft 7 sees no id, and the anchor would stand twice
+	if s["$ref"] == nil && m.in(2) { // draft 7 ignores an id beside $ref, and the anchor would exist twice
 		m.anchor(inner, "an0")
 	}
 }
 
-// simple are definitions of the names that references go to.
+// simple returns definitions with the names that references use.
 func (m *maker) simple() map[string]any {
 	return map[string]any{"leaf": map[string]any{"type": anys(m.some(someTypes))}, "d0": map[string]any{"minimum": 1}, "d1": map[string]any{"maxLength": 1}, "d2": map[string]any{"minItems": 1}}
 }
 
-// other is a second file: a list of what the first asks for, and a leaf.
+// other returns a second file: the definitions that the first file refers to, and a leaf.
 func (m *maker) other() map[string]any {
 	m.level, m.left, m.deep = 3, 6, false
 	s, _ := m.schema().(map[string]any)
@@ -423,7 +425,7 @@ func (m *maker) junk() any {
 		map[string]any{"[": true}, map[string]any{"a": []any{}}, map[string]any{"a": map[string]any{}}})
 }
 
-// misplaced is a document in which one part stands where another one was, or under another keyword.
+// misplaced returns a copy of a document where one part has replaced another one, or is under another keyword.
 func (m *maker) misplaced(v any) any {
 	parts := []any{v}
 	for i := 0; i < len(parts); i++ {
@@ -460,7 +462,7 @@ func (m *maker) misplaced(v any) any {
 	return v
 }
 
-// reaches tells whether a value is in a value, where putting one into the other would make a circle.
+// reaches reports whether x is inside v, so that putting v into x would make a cycle.
 func reaches(v, x any) bool {
 	switch y := v.(type) {
 	case map[string]any:
@@ -485,7 +487,7 @@ func (m *maker) number() any {
 	return oneOf(m, []any{-1, 0, 1, 2, 3, 1.5, 0.1, 0.3, 2.0, 1e3, 9007199254740993, uint64(1<<63) + 1, 1e20, -0.01})
 }
 
-// any is any data, of so many levels at most.
+// any returns random data with at most depth levels.
 func (m *maker) any(depth int) any {
 	n := 8
 	if depth == 0 {
@@ -514,7 +516,7 @@ func (m *maker) any(depth int) any {
 	return o
 }
 
-// data makes a value that a schema within a root may like.
+// data makes a value that probably fits a schema inside root.
 func (m *maker) data(schema any, root map[string]any, depth int) any {
 	s, ok := schema.(map[string]any)
 	if !ok || depth == 0 || m.in(15) {
@@ -558,7 +560,7 @@ func (m *maker) data(schema any, root map[string]any, depth int) any {
 	return m.object(s, root, depth)
 }
 
-// typeFor is a type that a schema speaks of.
+// typeFor returns a type that a schema mentions.
 func (m *maker) typeFor(s map[string]any) string {
 	switch t := s["type"].(type) {
 	case string:
@@ -631,7 +633,7 @@ func (m *maker) object(s, root map[string]any, depth int) any {
 	return o
 }
 
-// target is what a simple reference within a schema means.
+// target returns the target of a simple reference in a schema.
 func target(root map[string]any, ref string) any {
 	if ref == "#" {
 		return root

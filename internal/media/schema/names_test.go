@@ -2,7 +2,7 @@ package schema_test
 
 import "testing"
 
-// TestNamesAsWritten refers to keys and files by names that a URI would have escaped.
+// TestNamesAsWritten refers to keys and files by names that would be escaped in a URI.
 func TestNamesAsWritten(t *testing.T) {
 	for _, ref := range []string{"#/$defs/größe m", "#/$defs/gr%C3%B6%C3%9Fe%20m"} {
 		s, err := oursCompile(files{"main.json": []byte(`{"$ref": "` + ref + `", "$defs": {"größe m": {"type": "null"}}}`)})

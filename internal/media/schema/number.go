@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// typeOf is a value's types; 1.0 is an integer in all drafts.
+// typeOf returns the types of a value. 1.0 is an integer in all drafts.
 func typeOf(v any) types {
 	switch x := v.(type) {
 	case nil:
@@ -31,7 +31,7 @@ func typeOf(v any) types {
 	return typeObject
 }
 
-// compare orders two numbers as they are written in decimal: 0.1 is a tenth.
+// compare compares two numbers by their decimal form: 0.1 is exactly a tenth.
 func compare(a, b any) int {
 	x, xFloat := a.(float64)
 	y, yFloat := b.(float64)
@@ -52,7 +52,7 @@ func compareIntegers(a, b any) int {
 	switch {
 	case xSigned && ySigned:
 		return cmp.Compare(x, y)
-	case xSigned: // the other is above all int64
+	case xSigned: // the other number is above all int64
 		return -1
 	case ySigned:
 		return 1
@@ -62,8 +62,9 @@ func compareIntegers(a, b any) int {
 	return cmp.Compare(ux, uy)
 }
 
-// compareMixed orders an integer and a float. Rounding to a float keeps order, so only those that round to the same
-// float are looked at closer: from 2^53 on, the shortest decimal form of a float may be another integer than its value.
+// compareMixed compares an integer and a float. Rounding to a float keeps the order, so only numbers that round to the
+// same float need a closer comparison: from 2^53 on, the shortest decimal form of a float may be another integer than
+// its value.
 func compareMixed(integer any, f float64) int {
 	var rounded float64
 	switch x := integer.(type) {
@@ -83,10 +84,10 @@ func compareMixed(integer any, f float64) int {
 	if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
 		return compareIntegers(integer, n)
 	}
-	return cmp.Compare(0, f) // it is beyond all integers
+	return cmp.Compare(0, f) // f is outside the range of integers
 }
 
-// multiple tells whether a is a whole number of times b, which is more than 0. That of a float takes 1 to 6 µs.
+// multiple reports whether a is an integer multiple of b, which is above 0. For a float it takes 1 to 6 µs.
 func (r *run) multiple(a, b any) bool {
 	if x, ok := a.(int64); ok {
 		if y, ok := b.(int64); ok {
@@ -96,7 +97,7 @@ func (r *run) multiple(a, b any) bool {
 	return r.spend(32) && new(big.Rat).Quo(rat(a), rat(b)).IsInt()
 }
 
-// rat is a number as its shortest decimal form says.
+// rat returns a number as a fraction, from its shortest decimal form.
 func rat(v any) *big.Rat {
 	switch x := v.(type) {
 	case int64:
@@ -109,7 +110,7 @@ func rat(v any) *big.Rat {
 	return r
 }
 
-// equal compares values as JSON schema does: 1 is 1.0, and the order of keys is nothing.
+// equal compares values as JSON schema defines it: 1 equals 1.0, and the order of keys does not matter.
 func (r *run) equal(a, b *document.Value) bool {
 	if !r.spend(1) {
 		return false
@@ -147,7 +148,7 @@ func (r *run) equal(a, b *document.Value) bool {
 	return a.V == b.V && typeOf(a.V) == typeOf(b.V)
 }
 
-// keys finds the members of an object. Looking is cheaper than a table for few.
+// keys finds the members of an object. For a few members a search is cheaper than a table.
 type keys struct {
 	o     document.Object
 	index map[string]*document.Value
@@ -172,7 +173,7 @@ func (k *keys) get(key string) *document.Value {
 	return k.o.Get(key)
 }
 
-// twins are the indices of two equal items: the first that was there before, or -1.
+// twins returns the indices of two equal items, the earlier one first, or -1.
 func (r *run) twins(list []document.Value) (first, second int) {
 	if len(list) <= 8 {
 		for i := range list {
@@ -197,8 +198,8 @@ func (r *run) twins(list []document.Value) (first, second int) {
 	return -1, -1
 }
 
-// hash is the same for equal values. It is not seeded: a run takes the same steps everywhere, and values
-// made to collide come to the limit of steps.
+// hash returns the same number for equal values. It has no seed: a run takes the same steps on every machine, and
+// values made to collide reach the limit of steps.
 func (r *run) hash(v *document.Value) uint64 {
 	const prime = 0x9E3779B97F4A7C15
 	h := uint64(typeOf(v.V)&^typeInteger) * prime
@@ -230,7 +231,7 @@ func (r *run) hash(v *document.Value) uint64 {
 	return h ^ h>>29
 }
 
-// hashText is FNV-1a with 64 bits.
+// hashText is the 64-bit FNV-1a hash.
 func hashText(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

@@ -9,23 +9,23 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// maxInstructions bounds all patterns of a schema together: 40 bytes each. One that people write has ten to a hundred;
-// but Go takes a thousand repeats of three thousand characters, which are 120 MB.
+// maxInstructions limits all patterns of a schema together. An instruction takes 40 bytes. Usual patterns have ten to a
+// hundred; but Go accepts a thousand repeats of three thousand characters, which take 120 MB.
 const maxInstructions = 1 << 20
 
-// pattern is a regular expression that is asked at a price: Go's matcher takes time in proportion to the text, but at
-// each character it may be at all instructions at once, 40 ns each.
+// pattern is a regular expression with a cost. The time of Go's matcher is proportional to the text, but at each
+// character it may be at all instructions at once, 40 ns each.
 type pattern struct {
 	expr *regexp.Regexp
-	size int // instructions, about
+	size int // number of instructions, estimated
 }
 
-// matches tells whether a text has a part that the pattern fits.
+// matches reports whether the pattern matches a part of a text.
 func (p *pattern) matches(r *run, s string) bool {
 	return r.spend(1+len(s)*p.size/16) && p.expr.MatchString(s)
 }
 
-// pattern compiles a regular expression, each text once. It is measured before memory is spent on it.
+// pattern compiles a regular expression. Each text is compiled once. The size is estimated before memory is allocated.
 func (c *compiler) pattern(text string, at document.Pos) *pattern {
 	if p := c.patterns[text]; p != nil {
 		return p
@@ -52,7 +52,7 @@ func (c *compiler) pattern(text string, at document.Pos) *pattern {
 	return c.patterns[text]
 }
 
-// instructions estimates how large a program a pattern becomes. The parser has bounded its depth (1,000) and its repeats.
+// instructions estimates the size of the program for a pattern. The parser limits its depth (1,000) and its repeats.
 func instructions(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {

@@ -9,13 +9,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// compileText compiles a schema that stands alone.
+// compileText compiles a schema of one file.
 func compileText(t testing.TB, text string) (*Schema, error) {
 	t.Helper()
 	return Compile(Loader{Read: func(Place, string) (document.Value, error) { return document.JSON([]byte(text)) }}, Place{}, "main.json", "")
 }
 
-// TestInstructions compares the estimate with what Go's compiler makes of a pattern.
+// TestInstructions compares the estimate with the program that Go compiles.
 func TestInstructions(t *testing.T) {
 	for _, p := range []string{"a", "^[a-z_][a-z0-9_]*$", `^\d{4}-\d{2}-\d{2}$`, "a{1000}", "(a|bc|d)*e+", "((a{10}){10}){9}", "x{0,500}y{20,}", `\p{L}+`, "(?i)sprite|level|sound", "[^a]{30}", "(((a?)?)?)?"} {
 		re, err := syntax.Parse(p, syntax.Perl)
@@ -27,7 +27,7 @@ func TestInstructions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// One unit may have two instructions (a capture, an optional copy), and a class of many bounds is one of them.
+		// One unit may have two instructions (a capture, an optional copy). A class of many ranges is one instruction.
 		if real := len(prog.Inst); 3*guess+4 < real {
 			t.Errorf("%s: the estimate is %d, but there are %d", p, guess, real)
 		}
@@ -45,7 +45,7 @@ func TestPatternLimits(t *testing.T) {
 			t.Errorf("%.60s: %v", text, err)
 		}
 	}
-	var many []string // real ones, of a hundred instructions each
+	var many []string // realistic ones, of a hundred instructions each
 	for i := range 1000 {
 		many = append(many, fmt.Sprintf(`{"pattern": "^sprites/[a-z0-9_/]{3,60}_%d\\.(png|tga|jpg)$"}`, i))
 	}
@@ -54,7 +54,7 @@ func TestPatternLimits(t *testing.T) {
 	}
 }
 
-// TestPatternPrice asks a text that takes Go's matcher minutes.
+// TestPatternPrice matches a text for which Go's matcher would take minutes.
 func TestPatternPrice(t *testing.T) {
 	s, err := compileText(t, `{"items": {"pattern": "^(a?){1000}b$"}}`)
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// files are schemas by their names; main.json is the one that is asked for.
+// files are schemas by name. main.json is the root.
 type files map[string][]byte
 
-// load gives the library what is there: a relative reference means a neighbour, whatever the $id above it says.
+// load gives the library a file. A relative reference means a file in the same folder, regardless of an $id above it.
 func (f files) load(url string) (any, error) {
 	if data, ok := f[path.Base(url)]; ok {
 		v, err := document.JSON(data)
@@ -35,8 +35,8 @@ func (f files) load(url string) (any, error) {
 	return nil, errors.New("there is none")
 }
 
-// peerCompile is the library's schema. The library looks at what is reached from the root alone, while ours
-// asks of every reference that it leads somewhere; so it is made to compile all schemas in all files that it has read.
+// peerCompile compiles with the library. The library compiles only what the root reaches, while this package requires
+// that every reference has a target. So the library is made to compile all schemas in all files that it has read.
 func peerCompile(f files) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	read := map[string]any{}
@@ -49,7 +49,7 @@ func peerCompile(f files) (*jsonschema.Schema, error) {
 	}))
 	c.AssertFormat()
 	s, err := c.Compile("kiln:///main.json")
-	for done := 0; err == nil && done < len(read); { // compiling reads more
+	for done := 0; err == nil && done < len(read); { // compiling can read more files
 		done = len(read)
 		for _, url := range slices.Sorted(maps.Keys(read)) {
 			pointers(read[url], 2020, "", func(ptr string) {
@@ -74,7 +74,7 @@ func encode(t testing.TB, v any) []byte {
 	return b
 }
 
-// TestMaker holds the random schemas and data to what they are for: some of each are refused, and most of neither.
+// TestMaker checks that the random schemas and data are useful: some of each are refused, and most are accepted.
 func TestMaker(t *testing.T) {
 	for _, draft := range drafts {
 		const schemas, data = 300, 4
@@ -104,7 +104,7 @@ func newMaker(seed uint64, draft int) *maker {
 	return &maker{Rand: rand.New(rand.NewPCG(seed, uint64(draft))), draft: draft}
 }
 
-// files makes a schema, and what it refers to.
+// files makes a schema and the files that it refers to.
 func (m *maker) files(t testing.TB) (root map[string]any, f files) {
 	root = m.document()
 	return root, files{"main.json": encode(t, root), "other.json": encode(t, m.other())}
@@ -118,29 +118,30 @@ func parse(t testing.TB, data []byte) *document.Value {
 	return &v
 }
 
-// instance is one comparison: two files and a document, as plain values so that they can be made smaller.
+// instance is one comparison: two files and a document, as plain values, so that they can be reduced.
 type instance struct{ main, other, data any }
 
-// verdict is what one of the two says of an instance.
+// verdict is the result of this package or the library for an instance.
 type verdict struct {
 	compiles, valid bool
-	circle          bool     // the schema leads back to itself without progress
-	at              []string // where the only complaint is; nil if there are more, or none
+	circle          bool     // the schema refers to itself without end
+	at              []string // path of the only error; nil if there are several or none
 	why             error
 }
 
-// differ compares the two on an instance, and tells how they differ, or ""; and whether they agree on the place of a complaint.
+// differ compares the two on an instance. It returns how they differ, or "", and whether both have the place of an
+// error.
 func (c instance) differ(t testing.TB) (how string, placed bool) {
 	f := files{"main.json": encode(t, c.main), "other.json": encode(t, c.other)}
 	data := parse(t, encode(t, c.data))
 	ours, theirs := oursSays(f, data), peerSays(f, data)
 	switch {
-	case ours.circle || theirs.circle: // they look for circles at different times
+	case ours.circle || theirs.circle: // they check for circles at different times
 		return "", false
 	case peerStrays(string(f["main.json"]), string(f["other.json"])):
 		return "", false
 	case ours.compiles && !theirs.compiles && strings.Contains(theirs.why.Error(), "/enum': items at ") && strings.Contains(string(f["main.json"]), "draft-07"):
-		return "", false // as peerStrays says of the metaschema of draft 7
+		return "", false // see peerStrays about the metaschema of draft 7
 	case ours.compiles && !theirs.compiles:
 		return "ours takes a schema that the library refuses: " + theirs.why.Error(), false
 	case !ours.compiles && theirs.compiles:
@@ -155,22 +156,22 @@ func (c instance) differ(t testing.TB) (how string, placed bool) {
 	return "", ours.at != nil && theirs.at != nil
 }
 
-// peerStrays tells of schemas on which the library leaves the specification.
+// peerStrays reports whether a schema is one where the library deviates from the specification.
 func peerStrays(main, other string) bool {
 	switch {
 	case strings.Contains(main, `"urn:x:y`) && (strings.Contains(main, `.json`) || strings.Count(main, `id":"`) > 1):
-		return true // a relative reference on a URN means the URN itself (RFC 3986, section 5.2: it has no authority, and its path is replaced)
+		return true // a relative reference to a URN means the URN itself (RFC 3986, section 5.2: it has no authority, and its path is replaced)
 	case strings.Contains(main, `"propertyNames"`) && strings.Contains(main, `"$dynamicRef"`):
-		return true // it forgets at a key how it came there (2020-12 core, section 7.1)
+		return true // it loses the dynamic scope at a key (2020-12 core, section 7.1)
 	case strings.Contains(main, `"enum":[]`):
-		return true // its metaschemas are not those of json-schema.org: 7 only advises against an empty enum
+		return true // its metaschemas differ from those of json-schema.org: draft 7 only advises against an empty enum
 	case strings.Contains(other, `"sub.json`) || strings.Contains(other, `"http://x.`) || strings.Contains(other, `"urn:x:y`):
-		return true // it looks for an $id of another file in no file that it has read (2020-12 core, section 8.2.3: an absolute URI is one, wherever it was found)
+		return true // it does not search the other files for an $id (2020-12 core, section 8.2.3: an absolute URI is one, wherever it was found)
 	}
 	return false
 }
 
-// oursCompile is our schema.
+// oursCompile compiles with this package.
 func oursCompile(f files) (*schema.Schema, error) {
 	return schema.Compile(schema.Loader{
 		Path: func(_ schema.Place, ref string) (string, error) {
@@ -196,7 +197,7 @@ func oursSays(f files, data *document.Value) verdict {
 	_, err = s.Validate(data)
 	v := verdict{compiles: true, valid: err == nil, circle: isCircle(err), why: err}
 	var all schema.Errors
-	if errors.As(err, &all) && len(all) == 1 && all[0].Keyword != "unevaluatedProperties" { // ours says that the object has a key too many
+	if errors.As(err, &all) && len(all) == 1 && all[0].Keyword != "unevaluatedProperties" { // this package reports the object, not the key
 		v.at = append([]string{}, all[0].Path...)
 	}
 	return v
@@ -225,15 +226,15 @@ func peerSays(f files, data *document.Value) verdict {
 	return v
 }
 
-// leaves counts the errors that have no cause, and notes where the last is.
+// leaves counts the errors without a cause, and records the place of the last one.
 func (v *verdict) leaves(e *jsonschema.ValidationError, n *int) {
 	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
 		v.circle = true
 	}
 	switch e.ErrorKind.(type) {
-	case *kind.Contains, *kind.MinContains: // the matter is the array, not what is in it
+	case *kind.Contains, *kind.MinContains: // the error is about the array, not its items
 		e.Causes = nil
-	case *kind.PropertyNames: // its locations share memory, and change afterwards
+	case *kind.PropertyNames: // its locations share memory and change later
 		*n++
 	}
 	if len(e.Causes) == 0 {
@@ -245,7 +246,7 @@ func (v *verdict) leaves(e *jsonschema.ValidationError, n *int) {
 	}
 }
 
-// smaller is an instance of fewer parts in which the two differ alike, as far as a thousand attempts lead.
+// smaller reduces an instance while the two still differ in the same way, for at most a thousand attempts.
 func (c instance) smaller(t testing.TB) instance {
 	how, _ := c.differ(t)
 	how, _, _ = strings.Cut(how, ":")
@@ -272,7 +273,7 @@ func (c instance) smaller(t testing.TB) instance {
 	return c
 }
 
-// reductions are all values that have one part less than a value, the large ones first.
+// reductions yields all values with one part less than v, large parts first.
 func reductions(v any) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		switch x := v.(type) {
@@ -313,8 +314,8 @@ func reductions(v any) iter.Seq[any] {
 	}
 }
 
-// TestPeer holds our verdicts on random schemas and data to the library's. KILN_PEER says how many schemas of each
-// draft are tried, and from which seed on: "20000 1000". It takes a second for 150.
+// TestPeer compares the verdicts of this package and the library on random schemas and data. KILN_PEER sets the number
+// of schemas for each draft and the first seed: "20000 1000". 150 schemas take a second.
 func TestPeer(t *testing.T) {
 	schemas, first := 100, uint64(0)
 	if s := os.Getenv("KILN_PEER"); s != "" {
@@ -354,7 +355,8 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// inside are the keywords that have schemas, one, a list or either of them, or some by name, and the drafts that have them.
+// inside lists the keywords that contain schemas (one, a list, either of these, or some by name), and the drafts that
+// have them.
 var inside = map[string]struct {
 	how    string
 	drafts []int
@@ -367,7 +369,7 @@ var inside = map[string]struct {
 	"unevaluatedItems": {"one", latest}, "unevaluatedProperties": {"one", latest},
 }
 
-// pointers calls yield with the JSON pointers of all schemas within a schema of a draft.
+// pointers yields the JSON pointers of all schemas in a schema of a draft.
 func pointers(s any, draft int, at string, yield func(string)) {
 	o, _ := s.(map[string]any)
 	for d, u := range draftURLs {

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// textOf is the text of a member that may not be there, or nil.
+// textOf returns the text of a member, or nil if there is none.
 func textOf(v *document.Value) *string {
 	if v != nil {
 		if s, ok := v.V.(string); ok {
@@ -25,7 +25,7 @@ func fragmentOf(ref string) string {
 	return fragment
 }
 
-// identifier is the $id of a schema and its fragment, as a draft sees them.
+// identifier returns the $id of a schema and its fragment, as the draft defines them.
 func identifier(o document.Object, d draft) (id, fragment string, at document.Pos) {
 	v := o.Get("$id")
 	s := textOf(v)
@@ -36,7 +36,8 @@ func identifier(o document.Object, d draft) (id, fragment string, at document.Po
 	return id, fragment, v.Pos
 }
 
-// enter is the resource that a schema belongs to, which is a new one if it has an $id. Up to draft 7 the fragment of an $id is an anchor.
+// enter returns the resource of a schema. A schema with an $id begins a new one. Up to draft 7 the fragment of an $id
+// is an anchor.
 func (c *compiler) enter(n *node, o document.Object) *resource {
 	res := c.res
 	top := n.value == &res.file.value
@@ -83,7 +84,7 @@ func (c *compiler) enter(n *node, o document.Object) *resource {
 	return res
 }
 
-// anchor names a schema within its resource.
+// anchor adds a name for a schema to its resource.
 func (c *compiler) anchor(n *node, res *resource, name string, at document.Pos) {
 	if first := res.anchors[name]; first != nil {
 		c.add(Error{Place: c.place(at), Keyword: "$anchor", Text: fmt.Sprintf("anchor %s is given again; the first is at line %d", quote(name), first.value.Line), Hint: "rename one of the two"})
@@ -92,19 +93,20 @@ func (c *compiler) anchor(n *node, res *resource, name string, at document.Pos) 
 	res.anchors[name] = n
 }
 
-// pending is a reference that was found and is to be followed.
+// pending is a reference that still has to be followed.
 type pending struct {
 	node          *node
 	keyword, text string
 	at            Place
-	res           *resource // it is relative to this one
+	res           *resource // the resource that it is relative to
 }
 
 func (c *compiler) refer(n *node, keyword, text string, at document.Pos) {
 	c.refs = append(c.refs, pending{n, keyword, text, c.place(at), c.res})
 }
 
-// follow resolves all references in the order of the text; those of a file that is read at a reference come before the next one.
+// follow resolves all references in the order of the text. The references of a file are resolved directly after the
+// reference that caused it to be read.
 func (c *compiler) follow() error {
 	stack := c.found()
 	for len(stack) > 0 {
@@ -118,7 +120,7 @@ func (c *compiler) follow() error {
 	return nil
 }
 
-// found takes the references that were found, the last first.
+// found returns the references found, the last first.
 func (c *compiler) found() []pending {
 	found := c.refs
 	c.refs = nil
@@ -163,7 +165,7 @@ func (c *compiler) nothing(p pending, what string) error {
 	return Errors{{Place: p.at, Keyword: p.keyword, Text: "there is " + what, Hint: "correct what follows the #"}}
 }
 
-// resourceOf finds what a reference without its fragment means: a resource that is known, or a file.
+// resourceOf returns the target of a reference without its fragment: a known resource, or a file.
 func (c *compiler) resourceOf(p pending, text string) (*resource, error) {
 	if text == "" {
 		return p.res, nil
@@ -190,8 +192,8 @@ func (c *compiler) resourceOf(p pending, text string) (*resource, error) {
 	return f.root, nil
 }
 
-// pointer finds the schema at a JSON pointer (RFC 6901), and compiles it if it stands where no keyword of the draft has one. If there is
-// none, it tells which key may have been meant.
+// pointer returns the schema at a JSON pointer (RFC 6901). It compiles the schema if it is in a place where the draft
+// has no keyword. If there is none, it returns a similar key as a suggestion.
 func (c *compiler) pointer(res *resource, pointer string) (n *node, near string) {
 	v := res.root.value
 	c.path = c.path[:0]
@@ -213,7 +215,8 @@ func (c *compiler) pointer(res *resource, pointer string) (n *node, near string)
 	return c.schema(v), ""
 }
 
-// step is At with a table for objects of many members, so that thousands of references into one take no second.
+// step is like At, with a table for objects of many members: thousands of references into one object would otherwise
+// take seconds.
 func (c *compiler) step(v *document.Value, token string) *document.Value {
 	o, ok := v.V.(document.Object)
 	if !ok || len(o) <= 64 {
@@ -231,7 +234,7 @@ func (c *compiler) step(v *document.Value, token string) *document.Value {
 	return c.wide[v][token]
 }
 
-// isPointer tells whether a text is a JSON pointer (RFC 6901, section 3).
+// isPointer reports whether a text is a JSON pointer (RFC 6901, section 3).
 func isPointer(s string) bool {
 	plain := strings.NewReplacer("~0", "", "~1", "").Replace(s)
 	return (s == "" || s[0] == '/') && !strings.Contains(plain, "~")

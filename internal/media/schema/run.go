@@ -8,21 +8,21 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// run asks a document all that a schema asks. A first run is quiet: it stops at what is wrong, and keeps notes. If the
-// document does not hold, a second one collects what is wrong in words.
+// run validates a document. The first run is quiet: it stops at the first error, and keeps notes. If the document is
+// not valid, a second run collects the errors with their texts.
 type run struct {
 	schema  *Schema
-	ctx     context.Context // ends it
-	looked  int             // steps that were left when the context was last looked at
+	ctx     context.Context // ends the run
+	looked  int             // steps left when the context was last checked
 	quiet   bool
-	steps   int // that are left
+	steps   int // steps left
 	fatal   *Error
-	stack   []frame // the schemas being asked, from the first
+	stack   []frame // the schemas being checked, outermost first
 	notes   []Note
-	path    []string // of the value; not kept while quiet
+	path    []string // path of the current value; not updated while quiet
 	errors  Errors
-	told    int // errors that are kept, those of forms included
-	guessed int // letters that were compared to tell what was meant
+	told    int // number of errors kept, including those of forms
+	guessed int // letters compared for suggestions
 	said    map[saying]Place
 }
 
@@ -36,12 +36,12 @@ type frame struct {
 	value *document.Value
 }
 
-// spend counts steps, and is false when there are none left.
+// spend counts steps. It returns false when there are none left.
 func (r *run) spend(n int) bool {
 	r.steps -= n
 	if r.looked-r.steps > 4096 || r.looked == 0 {
 		r.looked = r.steps
-		if r.ctx != nil && r.ctx.Err() != nil { // it has none where a schema alone is looked at
+		if r.ctx != nil && r.ctx.Err() != nil { // nil while a schema is compiled
 			r.stop(Error{Kind: Limit, Text: "it was ended"})
 		}
 	}
@@ -51,7 +51,7 @@ func (r *run) spend(n int) bool {
 	return r.fatal == nil
 }
 
-// stop ends the run, at the value that is being asked about if the error has no place of its own.
+// stop ends the run. If the error has no place, it gets the place of the current value.
 func (r *run) stop(e Error) {
 	if r.fatal != nil {
 		return
@@ -62,7 +62,8 @@ func (r *run) stop(e Error) {
 	r.fatal = &e
 }
 
-// says is the place of a keyword of a schema. It is looked up once: a hundred thousand complaints may come from a schema of a million keys.
+// says returns the place of a keyword in a schema. Each place is looked up once, because a hundred thousand errors may
+// come from a schema of a million keys.
 func (r *run) says(n *node, keyword string) Place {
 	at := saying{n, keyword}
 	if p, known := r.said[at]; known {
@@ -82,7 +83,7 @@ func (r *run) says(n *node, keyword string) Place {
 	return p
 }
 
-// fail says that a value, or a key of it, is not as a keyword wants it. It is false.
+// fail adds the error that a value or a key breaks a keyword. It returns false.
 func (r *run) fail(n *node, at document.Pos, words func() string, keyword string) bool {
 	if r.quiet || r.fatal != nil || r.told >= maxErrors {
 		return false
@@ -90,7 +91,7 @@ func (r *run) fail(n *node, at document.Pos, words func() string, keyword string
 	return r.failBy(r.says(n, keyword), at, words, keyword)
 }
 
-// failBy is fail where it is known which place in the schema says so.
+// failBy is like fail, with a known place in the schema.
 func (r *run) failBy(says Place, at document.Pos, words func() string, keyword string) bool {
 	if r.quiet || r.fatal != nil || r.told >= maxErrors {
 		return false
@@ -100,7 +101,7 @@ func (r *run) failBy(says Place, at document.Pos, words func() string, keyword s
 	return false
 }
 
-// visit asks whether a schema holds for a value.
+// visit reports whether a schema holds for a value.
 func (r *run) visit(n *node, v *document.Value, seen evaluated) bool {
 	if n.always || !r.spend(1) {
 		return r.fatal == nil
@@ -157,7 +158,8 @@ func (r *run) ask(n *node, v *document.Value, outer evaluated) bool {
 	return ok && r.fatal == nil
 }
 
-// refer asks the schema that a reference means here. One that is being asked about the same value already would be asked for ever.
+// refer checks the schema that a reference leads to. If that schema is already being checked for the same value, the
+// reference would never end, which is an error.
 func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) bool {
 	target := ref.target
 	if ref.anchor != "" {
@@ -171,8 +173,8 @@ func (r *run) refer(n *node, ref *reference, v *document.Value, seen evaluated) 
 	return r.visit(target, v, seen)
 }
 
-// outermost is what a dynamic reference means: the schema with the same anchor in the first resource that was entered on the way here and
-// has one (2020-12, section 8.2.3.2).
+// outermost returns the target of a dynamic reference: the schema with the same anchor in the outermost resource of the
+// current path that has one (2020-12, section 8.2.3.2).
 func (r *run) outermost(ref *reference) *node {
 	for i := range r.stack {
 		res := r.stack[i].node.res

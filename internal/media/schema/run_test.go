@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// TestDynamic holds references that depend on the way to them to draft 2020-12.
+// TestDynamic checks references that depend on the path to them, against draft 2020-12.
 func TestDynamic(t *testing.T) {
 	for _, c := range []struct {
 		name, schema string
@@ -48,7 +48,7 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// noting gives files and writes down which were asked for. It notes the keyword "note".
+// noting returns a loader for files. It records which files are read, and notes the keyword "note".
 func noting(f files, asked *[]string) schema.Loader {
 	return schema.Loader{
 		Path: func(from schema.Place, ref string) (string, error) {
@@ -73,7 +73,8 @@ func noting(f files, asked *[]string) schema.Loader {
 	}
 }
 
-// TestNotes: what a schema notes is told of the values for which it holds, in the order of the text, and not of those that do not fit.
+// TestNotes checks that the notes of a schema are returned for the values that it holds for, in the order of the text,
+// and not for other values.
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ schema, data, want string }{
 		{`{"note": "n"}`, `1`, "n 1"},
@@ -112,7 +113,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestFiles: files are read in the order of the text, each once, those of a file before what follows it; every bad reference has its place.
+// TestFiles checks that files are read in the order of the text, once each, with the files of a file before the next
+// reference. Every bad reference is reported with its place.
 func TestFiles(t *testing.T) {
 	f := files{
 		"main.json": []byte("{\"properties\": {\n \"x\": {\"$ref\": \"b\"},\n \"enum\": {\"$ref\": \"a\"},\n \"y\": {\"$ref\": \"b#/items\"}},\n \"enum\": [{\"$ref\": \"none\"}], \"other\": {\"$ref\": \"none\"}, \"$ref\": \"c#here\"}"),
@@ -143,7 +145,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPlaces: a complaint has its place in the data, and the place of the keyword that complains.
+// TestPlaces checks that an error has its place in the data, and the place of the keyword in the schema.
 func TestPlaces(t *testing.T) {
 	var asked []string
 	s, err := schema.Compile(noting(files{
@@ -168,9 +170,9 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestBounds: hostile schemas and data end with an error, and soon.
+// TestBounds checks that hostile schemas and data soon end with an error.
 func TestBounds(t *testing.T) {
-	chain := func(n int, link func(i int) string) string { // definitions that each lead to the next
+	chain := func(n int, link func(i int) string) string { // definitions, each with a reference to the next
 		var b strings.Builder
 		fmt.Fprintf(&b, `{"$ref": "#/$defs/0", "$defs": {`)
 		for i := range n {
@@ -218,7 +220,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	// A reference that makes progress in the data is no circle.
+	// A reference that goes further into the data is not a circle.
 	s, err := compile(files{"main.json": []byte(`{"items": {"$ref": "#"}, "properties": {"a": {"allOf": [{"$ref": "#"}]}}}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +230,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestMany: of very many complaints a hundred thousand are kept.
+// TestMany checks that at most a hundred thousand errors are kept.
 func TestMany(t *testing.T) {
 	s, err := compile(files{"main.json": []byte(`{"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}`)})
 	if err != nil {
@@ -240,7 +242,7 @@ func TestMany(t *testing.T) {
 	if !errors.As(err, &all) || len(all) != 100_000 {
 		t.Errorf("%d complaints", len(all))
 	}
-	// Complaints of a schema with very many keys cost no more: each place is looked up once, and guessing what was meant ends.
+	// Errors from a schema with very many keys cost no more: each place is looked up once, and suggestions stop.
 	var wide strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&wide, `"key%d": true, `, i)
@@ -255,7 +257,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// Whatever a schema and its data are, both end, and what is wrong has words and a place.
+// FuzzSchema checks that any schema and data come to an end, and that each error has a text and a place.
 func FuzzSchema(f *testing.F) {
 	for _, s := range [][2]string{
 		{`{"properties": {"a": {"type": "string", "note": 1}}, "unevaluatedProperties": false}`, `{"a": "b", "c": 1}`},

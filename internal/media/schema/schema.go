@@ -1,10 +1,9 @@
-// Package schema validates documents against JSON schemas, and tells where: every complaint has
-// its place in the data and the place in the schema that makes it.
+// Package schema validates documents against JSON schemas. Each error has its place in the data, and the place in the
+// schema that it breaks.
 //
-// Its rules: a schema is of draft 7 or 2020-12, as its "$schema" says, and of
-// 2020-12 without one; nothing is fetched, other files come from a function that the caller
-// gives; formats are asserted, and a format that is not known says nothing;
-// patterns are RE2. Schemas and data may be hostile: depth and steps are bounded.
+// A schema is of draft 7 or 2020-12, as its "$schema" says; without one it is of 2020-12. Nothing is fetched: other
+// files come from a function of the caller. Formats are checked; unknown formats are ignored. Patterns are RE2. Schemas
+// and data may be hostile: depth and steps are limited.
 package schema
 
 import (
@@ -17,43 +16,44 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// Limits. Real schemas and data stay a hundred times below them.
+// Limits. Real schemas and data are a hundred times smaller.
 const (
-	maxSchemas   = 1 << 18 // schemas within each other in all files of one: 400 bytes each
+	maxSchemas   = 1 << 18 // nested schemas in all files together: 400 bytes each
 	maxFiles     = 1000    // files that refer to each other
-	maxURL       = 2000    // characters of an $id with those around it
+	maxURL       = 2000    // characters of an $id, resolved against the ones around it
 	maxResources = 1 << 14 // schemas with an $id
-	maxDepth     = 5000    // schemas that are asked within each other: 1 KB of stack each
-	maxSteps     = 100e6   // questions asked of one document: a million texts of 40 characters against a usual pattern
-	maxErrors    = 100_000 // complaints that are kept
+	maxDepth     = 5000    // schemas being checked inside each other: 1 KB of stack each
+	maxSteps     = 100e6   // steps for one document: a million texts of 40 characters against a usual pattern
+	maxErrors    = 100_000 // errors that are kept
 )
 
-// Place is where something stands in a file.
+// Place is a position in a file.
 type Place struct {
 	File string
 	document.Pos
 }
 
-// Loader is how a schema meets its surroundings.
+// Loader has the caller's functions for files and keywords.
 type Loader struct {
-	// Path is the file that a reference means, which is relative to the file where it stands. It has no fragment.
+	// Path returns the file that a reference means. ref is relative to the file of from, and has no fragment.
 	Path func(from Place, ref string) (string, error)
-	// Read gives a file that Path or the caller of Compile named at from. Each is asked for once.
+	// Read reads a file that Path returned or that was given to Compile. from is the place of the reference. Each file
+	// is read once.
 	Read func(from Place, path string) (document.Value, error)
-	// Note is what the caller makes of keywords of its own in a schema; nil for nothing. It may be nil itself.
+	// Note returns a value for the caller's own keywords in a schema, or nil. Note may be nil.
 	Note func(file string, schema document.Object) (any, error)
 }
 
-// Schema is a compiled schema. It may be used by many goroutines.
+// Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	root  *node
 	notes bool // some schema has a note
 }
 
-// Note is what a schema that holds for a value has noted.
+// Note is the note of a schema that holds for a value.
 type Note struct {
 	Value *document.Value
-	Note  any // as Loader.Note gave it
+	Note  any // as returned by Loader.Note
 }
 
 // Kind is the kind of an error.
@@ -61,24 +61,24 @@ type Kind uint8
 
 const (
 	Broken Kind = iota // data breaks its schema, or a schema its draft
-	Draft              // "$schema" names no draft that is known
-	Circle             // a schema refers to itself and gets no further
+	Draft              // "$schema" names an unknown draft
+	Circle             // a schema refers to itself without end
 	Limit              // too large, too deep, too many
 )
 
-// Error is one thing that is wrong.
+// Error is one error in data or in a schema.
 type Error struct {
 	Kind    Kind
-	Place            // of the value or the key; File is empty in the data
-	Path    []string // keys and indices that lead to the value; nil if they say nothing
-	Keyword string   // which complains
-	Says    Place    // of the keyword's value; without File if no schema in a file says so
-	Text    string   // what is there and what should be
+	Place            // of the value or the key; File is empty for data
+	Path    []string // keys and indices that lead to the value; nil if they are of no use
+	Keyword string   // the keyword that failed
+	Says    Place    // place of the keyword's value; File is empty if it is not in a file
+	Text    string   // the actual value and the expected one
 	Hint    string   // what to do next; may be empty
-	depth   int      // of the value, or of those inside it that are the matter
+	depth   int      // depth of the value, or of the inner values that the error is about
 }
 
-// Message is the text with the path in front, less so many keys of it.
+// Message returns the text with the path in front, without its first less keys.
 func (e *Error) Message(less int) string {
 	if len(e.Path) <= less {
 		return e.Text
@@ -90,7 +90,7 @@ func (e *Error) Message(less int) string {
 	return b.String() + ": " + e.Text
 }
 
-// Errors are all that is wrong, in the order of the text.
+// Errors are all errors, in the order of the text.
 type Errors []*Error
 
 func (l Errors) Error() string {
@@ -101,7 +101,7 @@ func (l Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted puts errors in the order of the text, and each there once.
+// sorted sorts errors in the order of the text, and removes duplicates.
 func (l Errors) sorted() Errors {
 	slices.SortStableFunc(l, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), slices.Compare(a.Path, b.Path), strings.Compare(a.Text, b.Text),
@@ -114,10 +114,10 @@ func (l Errors) sorted() Errors {
 
 // node is one compiled schema.
 type node struct {
-	value   *document.Value // as it is written
+	value   *document.Value // as written
 	res     *resource
 	note    any
-	always  bool // nothing is asked
+	always  bool // accepts everything
 	never   bool // the schema false
 	asserts []assertion
 	refs    []reference
@@ -126,7 +126,7 @@ type node struct {
 	not, when, then, els *node
 
 	properties map[string]*node
-	known      document.Object // properties as they are written
+	known      document.Object // properties as written
 	patterns   []patternSchema
 	additional *node
 	names      *node
@@ -135,22 +135,22 @@ type node struct {
 
 	prefix           []*node
 	rest             *node
-	restIsAdditional bool // rest is of additionalItems
+	restIsAdditional bool // rest is from additionalItems
 	contains         *node
 	minContains      int
-	maxContains      int // -1 for any
+	maxContains      int // -1 for no limit
 
 	unevaluatedProperties, unevaluatedItems *node
 
 	dynamicAnchor string
 }
 
-// assertion is a keyword that judges a value by itself, without schemas inside.
+// assertion is a keyword that checks a value without schemas inside.
 type assertion struct {
 	rank    int
 	keyword string
-	on      types // the values that it speaks of
-	last    bool  // where it fails, nothing else is asked
+	on      types // the types of values that it applies to
+	last    bool  // if it fails, later assertions are not checked
 	holds   func(r *run, v *document.Value) bool
 	says    func(r *run, v *document.Value) string
 }
@@ -166,10 +166,10 @@ type patternSchema struct {
 	schema  *node
 }
 
-// dependency is what an object needs that has a key.
+// dependency is what an object needs if it has a key.
 type dependency struct {
 	keyword, key string
-	at           document.Pos // of what it needs
+	at           document.Pos // place of what it needs
 	needs        []string
 	schema       *node
 }
@@ -188,17 +188,17 @@ const (
 	typeAny = typeNull | typeBoolean | typeNumber | typeInteger | typeString | typeArray | typeObject
 )
 
-// Validate tells what is wrong with a document, as Errors, or else what the schemas that hold have
-// noted, in the order of the text.
+// Validate validates a document. It returns the errors as Errors. If there are none, it returns the notes of the
+// schemas that hold, in the order of the text.
 func (s *Schema) Validate(v *document.Value) ([]Note, error) {
 	return s.ValidateUnder(context.Background(), v)
 }
 
-// ValidateUnder is Validate until a context ends; then the error is the context's.
+// ValidateUnder is like Validate. It ends when the context ends, with the error of the context.
 func (s *Schema) ValidateUnder(ctx context.Context, v *document.Value) ([]Note, error) {
 	r := &run{schema: s, steps: maxSteps, quiet: true, ctx: ctx}
 	ok := r.visit(s.root, v, nil)
-	if !ok && r.fatal == nil { // once more, with words
+	if !ok && r.fatal == nil { // a second run, with texts
 		r = &run{schema: s, steps: maxSteps, ctx: ctx}
 		r.visit(s.root, v, nil)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/schema"
 )
 
-// suite is where the official tests are, a clone of json-schema-org/JSON-Schema-Test-Suite.
+// suite is the variable that names a clone of json-schema-org/JSON-Schema-Test-Suite, the official tests.
 const suite = "KILN_JSON_SCHEMA_SUITE"
 
-// notOurs are tests of what Kiln does otherwise on purpose, by file, or by file and the group's description.
+// notOurs are tests where Kiln differs on purpose, by file, or by file and the group's description.
 var notOurs = map[string]string{
 	"refRemote.json: base URI change":                              "a relative reference means a neighbour of its file, whatever the $id says",
 	"refRemote.json: base URI change - change folder":              "so here",
@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// suiteGroup is one schema of a file of tests.
+// suiteGroup is one schema of a test file, with its tests.
 type suiteGroup struct {
 	Description string
 	Schema      json.RawMessage
@@ -97,13 +97,13 @@ func suiteFile(t *testing.T, root, file, rel string, draft int) {
 	}
 }
 
-// beyond tells of a number that Kiln's documents refuse: an integer of more than 64 bits.
+// beyond reports whether the error is about a number that Kiln's documents refuse: an integer of more than 64 bits.
 func beyond(err error) bool {
 	var e *document.Error
 	return errors.As(err, &e) && e.Fault == document.Number
 }
 
-// suiteCompile compiles a schema of the suite, whose other files are at an address of its own.
+// suiteCompile compiles a schema of the suite. The suite's other files have a URL of their own.
 func suiteCompile(root string, text []byte, draft int) (*schema.Schema, error) {
 	return schema.Compile(schema.Loader{
 		Path: func(from schema.Place, ref string) (string, error) {

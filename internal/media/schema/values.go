@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// The methods that follow read values of keywords, and say what is wrong with them.
+// The following methods read values of keywords, and add errors for invalid ones.
 
 func (c *compiler) is(v *document.Value, want types) bool {
 	if typeOf(v.V)&want != 0 {
@@ -25,7 +25,7 @@ func (c *compiler) text(v *document.Value) (string, bool) {
 	return s, c.is(v, typeString)
 }
 
-// count is an integer of 0 or more. What is beyond an int is as good as the largest.
+// count reads an integer of 0 or more. A number beyond an int becomes the largest int.
 func (c *compiler) count(m *document.Member) (int, bool) {
 	v := m.Value.V
 	if !c.is(&m.Value, typeInteger) {
@@ -53,7 +53,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 	}
 	u, err := url.Parse(s)
 	what, hint, right := "URI", "", err == nil && u.IsAbs()
-	if format == "uri-reference" { // files and keys are referred to as they are written: RFC 3986 would have ö and spaces escaped
+	if format == "uri-reference" { // references to files and keys may have ö and spaces unescaped, which RFC 3986 does not allow
 		what, hint, right = "URI reference", "write a relative path", err == nil && !strings.Contains(s, `\`)
 	}
 	if !right {
@@ -63,7 +63,7 @@ func (c *compiler) uri(v *document.Value, format string) (string, bool) {
 	return s, true
 }
 
-// anchorName is a name for a place in a schema.
+// anchorName reads the name of an anchor.
 func (c *compiler) anchorName(m *document.Member) (string, bool) {
 	s, ok := c.text(&m.Value)
 	if !ok {
@@ -94,7 +94,7 @@ func (c *compiler) unique(v *document.Value) {
 	}
 }
 
-// strings is a list of texts in which none stands twice.
+// strings reads a list of texts without duplicates.
 func (c *compiler) strings(v *document.Value) []string {
 	if !c.is(v, typeArray) {
 		return nil

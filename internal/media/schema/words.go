@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 )
 
-// typeNames are the types in the order in which they are told.
+// typeNames are the types in the order in which messages list them.
 var typeNames = [...]struct {
 	bit              types
 	name, is, mustBe string
@@ -24,10 +24,10 @@ var typeNames = [...]struct {
 	{typeObject, "object", "an object", "an object"},
 }
 
-// typeList are the names as the drafts list them.
+// typeList are the names in the order of the drafts.
 var typeList = []document.Value{{V: "array"}, {V: "boolean"}, {V: "integer"}, {V: "null"}, {V: "number"}, {V: "object"}, {V: "string"}}
 
-// typeNamed is the type of that name, 0 if there is none.
+// typeNamed returns the type with a name, or 0.
 func typeNamed(name string) types {
 	for _, t := range typeNames {
 		if t.name == name {
@@ -37,7 +37,7 @@ func typeNamed(name string) types {
 	return 0
 }
 
-// wrongType says that a value has none of the types that it may have.
+// wrongType returns the message for a value that has none of the wanted types.
 func wrongType(v any, want types) string {
 	is, mustBe := "", []string(nil)
 	for _, t := range typeNames {
@@ -51,7 +51,7 @@ func wrongType(v any, want types) string {
 	return fmt.Sprintf("is %s, but must be %s", is, strings.Join(mustBe, " or "))
 }
 
-// notAmong says that a value is none of those that it may be, and which may have been meant.
+// notAmong returns the message for a value that is not in the list, with a suggestion.
 func (r *run) notAmong(v any, list []document.Value) string {
 	if len(list) == 0 {
 		return fmt.Sprintf("is %s, but the schema lists nothing that it may be", show(v))
@@ -62,8 +62,8 @@ func (r *run) notAmong(v any, list []document.Value) string {
 	return fmt.Sprintf("is %s, but must be one of %s", show(v), showSome(list)) + r.meant(v, len(list), func(i int) any { return list[i].V })
 }
 
-// meant is the text among n that is nearest to one that is wrong. After 20 million comparisons of letters it guesses no more: what is
-// wrong may be wrong a hundred thousand times.
+// meant returns a suggestion: the text among n that is most similar to a wrong one. After 20 million comparisons of
+// letters it returns nothing, because there may be a hundred thousand errors.
 func (r *run) meant(v any, n int, candidate func(int) any) string {
 	wrong, ok := v.(string)
 	var names []string
@@ -103,18 +103,18 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// quote keeps a text of megabytes out of a message.
+// quote quotes a text and shortens a long one.
 func quote(s string) string { return strconv.Quote(shorten(s)) }
 
 func shorten(s string) string {
-	const most = 100 // bytes, and what is left of the last character
+	const most = 100 // bytes; a cut character is removed
 	if len(s) <= most {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// showSome keeps a list of hundreds of names out of a message.
+// showSome shows the first values of a long list.
 func showSome(list []document.Value) string {
 	const most = 10
 	var s []string
@@ -127,7 +127,7 @@ func showSome(list []document.Value) string {
 	return strings.Join(s, ", ")
 }
 
-// digits writes a number as people would.
+// digits formats a number for people.
 func digits(v any) string {
 	f, ok := v.(float64)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is that of this process: on a busy machine the clock says little.
+// processorTime returns the processor time of this process. On a busy machine it is more reliable than a clock.
 func processorTime() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

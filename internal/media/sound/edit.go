@@ -6,11 +6,12 @@ import (
 	"math"
 )
 
-// Sounding reads a source to its end and returns where sound begins and ends in it: the first frame, and that after the last one, in
-// which a sample of any channel is louder than a threshold in dBFS, with a margin of frames around, as far as there are frames. What
-// is silent all over begins and ends at 0. A sample that is not a finite number is silent.
+// Sounding reads a source to its end and returns the range that is not silent: the first frame in which a sample of any
+// channel is louder than a threshold in dBFS, and the frame after the last such frame. The range is extended by margin
+// frames on each side, as far as there are frames. For a silent source both are 0. A sample that is not a finite number
+// counts as silent.
 //
-// Nothing is cut: [Cut] does that. A margin keeps the soft begin of a sound and the end of its reverberation.
+// It cuts nothing; see [Cut]. The margin keeps the soft begin of a sound and the end of its reverberation.
 func Sounding(src Source, threshold float64, margin int64) (begin, end int64, err error) {
 	least := float32(Amplitude(threshold))
 	ch := src.Format().Channels
@@ -33,7 +34,7 @@ func Sounding(src Source, threshold float64, margin int64) (begin, end int64, er
 	return max(0, first-margin), last + 1 + min(margin, at-last-1), nil
 }
 
-// Cut is the part of a sound from frame begin to before frame end, or to its end if that is first.
+// Cut returns the part of a sound from frame begin to before frame end, or to its end if that is earlier.
 func Cut(src Source, begin, end int64) Source {
 	return &cut{src: src, skip: max(0, begin), left: end - max(0, begin)}
 }
@@ -65,7 +66,7 @@ func (c *cut) Read(dst []float32) (int, error) {
 	return n, err
 }
 
-// Gain makes a sound louder or softer by a factor: [Amplitude] makes one of decibels.
+// Gain multiplies a sound by a factor. [Amplitude] converts decibels to a factor.
 func Gain(src Source, factor float64) Source {
 	f := float32(factor)
 	return &change{src, func(_ int64, samples []float32) {
@@ -75,7 +76,7 @@ func Gain(src Source, factor float64) Source {
 	}, 0}
 }
 
-// A change alters samples in their place. It knows the frame that they begin with.
+// change alters samples in place. It gets the index of the first frame.
 type change struct {
 	src Source
 	do  func(frame int64, samples []float32)
@@ -91,15 +92,15 @@ func (c *change) Read(dst []float32) (int, error) {
 	return n, err
 }
 
-// Curve is how a fade goes from silence to full.
+// Curve is the shape of a fade.
 type Curve uint8
 
 const (
-	Linear     Curve = iota // evenly: two sounds that are equal keep their level where one fades into the other
-	EqualPower              // as a quarter of a sine: two sounds that have nothing in common do
+	Linear     Curve = iota // linear: a crossfade between two equal sounds keeps their level
+	EqualPower              // a quarter of a sine: a crossfade between two unrelated sounds keeps their level
 )
 
-// at is the factor for a part from 0 to 1 of the way.
+// at returns the factor at a part of the fade, 0 to 1.
 func (c Curve) at(part float64) float32 {
 	if c == EqualPower {
 		return float32(sinPi(part / 2))
@@ -107,14 +108,14 @@ func (c Curve) at(part float64) float32 {
 	return float32(part)
 }
 
-// Fades at the ends of a sound.
+// Fades has the fades at the ends of a sound.
 type Fades struct {
-	In, Out int64 // frames; the first of the fade in and the last of the fade out are silent
+	In, Out int64 // in frames; the first frame of the fade in and the last of the fade out are silent
 	Curve   Curve
-	Frames  int64 // of the sound, which must be known for a fade out
+	Frames  int64 // length of the sound, required for a fade out
 }
 
-// Fade fades a sound in and out. Where both fades meet, both count.
+// Fade fades a sound in and out. Where the fades overlap, both are applied.
 func Fade(src Source, f Fades) (Source, error) {
 	if f.In < 0 || f.Out < 0 || f.Out > f.Frames {
 		return nil, fmt.Errorf("fades of %d and %d frames do not fit a sound of %d", f.In, f.Out, f.Frames)
@@ -133,7 +134,7 @@ func Fade(src Source, f Fades) (Source, error) {
 	}, 0}, nil
 }
 
-// Join is sounds of one format, one after the other.
+// Join plays sounds of one format one after the other.
 func Join(sounds ...Source) Source { return &join{sounds[0].Format(), sounds} }
 
 type join struct {

@@ -66,7 +66,7 @@ func TestFade(t *testing.T) {
 	f := Format{Rate: 8000, Channels: 2}
 	for _, c := range []struct {
 		fades Fades
-		want  string // of every second sample
+		want  string // every second sample
 	}{
 		{Fades{In: 4}, "[0.00 0.25 0.50 0.75 1.00 1.00 1.00 1.00 1.00 1.00]"},
 		{Fades{Out: 4, Frames: 10}, "[1.00 1.00 1.00 1.00 1.00 1.00 0.75 0.50 0.25 0.00]"},
@@ -103,7 +103,7 @@ func TestFade(t *testing.T) {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
-	// Where one fades into another with equal power, the sum of the squares is 1.
+	// In an equal-power crossfade the sum of the squares is 1.
 	for i := range 101 {
 		in, out := float64(EqualPower.at(float64(i)/100)), float64(EqualPower.at(1-float64(i)/100))
 		if math.Abs(in*in+out*out-1) > 1e-6 {

@@ -2,19 +2,20 @@ package sound
 
 import "math"
 
-// The functions here give the same bits on every machine: they add, multiply and divide, which IEEE 754 defines to the last
-// bit, and every product is rounded before it is added to something. Their error is a few units of the last place.
+// The functions in this file give the same bits on every machine. They use only addition, multiplication and division,
+// which IEEE 754 defines exactly, and every product is rounded before it is added. Their error is a few units in the
+// last place.
 
-// Decibels is 20 log10 of an amplitude; -Inf of 0.
+// Decibels returns 20 log10 of an amplitude, or -Inf for 0.
 func Decibels(amplitude float64) float64 { return float64(ln(math.Abs(amplitude)) * (20 / math.Ln10)) }
 
-// Amplitude is the opposite of [Decibels].
+// Amplitude is the inverse of [Decibels].
 func Amplitude(decibels float64) float64 { return exp(float64(decibels * (math.Ln10 / 20))) }
 
-// lufs is the loudness of a K-weighted mean square.
+// lufs returns the loudness of a K-weighted mean square.
 func lufs(power float64) float64 { return float64(ln(power)*(10/math.Ln10)) - 0.691 }
 
-// meanSquare is the opposite of lufs.
+// meanSquare is the inverse of lufs.
 func meanSquare(lufs float64) float64 { return exp(float64((lufs + 0.691) * (math.Ln10 / 10))) }
 
 // sinPi is sin(pi x).
@@ -49,7 +50,7 @@ func exp(x float64) float64 {
 	case x < -745:
 		return 0
 	}
-	// ln 2 in two parts, of which the first times k is exact.
+	// ln 2 in two parts. The product of high and k is exact.
 	const high, low = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 	k := math.Round(x / math.Ln2)
 	r := (x - float64(k*high)) - float64(k*low)
@@ -96,10 +97,10 @@ func bessel0(x float64) float64 {
 	return sum
 }
 
-// kaiser is a Kaiser window: 1 at 0, next to nothing at -1 and 1, 0 beyond.
+// kaiser is a Kaiser window: 1 at 0, almost 0 at -1 and 1, 0 beyond.
 type kaiser struct{ beta, middle float64 }
 
-// newKaiser makes the window of a beta: the larger, the more attenuation, and the wider the transition.
+// newKaiser returns the window for a beta. A larger beta gives more attenuation and a wider transition.
 func newKaiser(beta float64) kaiser { return kaiser{beta, bessel0(beta)} }
 
 func (k kaiser) at(t float64) float64 {

@@ -21,10 +21,10 @@ func TestExactFunctions(t *testing.T) {
 	for i := range 499 {
 		x := float64(i) / 1000
 		if want := math.Tan(math.Pi * x); math.Abs(tanPi(x)-want) > 1e-13*math.Abs(want)*want {
-			near("tanPi", x, tanPi(x), want) // math.Tan takes pi*x rounded, which shows where tan is steep
+			near("tanPi", x, tanPi(x), want) // math.Tan gets a rounded pi*x, which matters where tan is steep
 		}
 	}
-	// I0 by Abramowitz and Stegun, table 9.8.
+	// I0 from Abramowitz and Stegun, table 9.8.
 	near("bessel0", 1, bessel0(1), 1.2660658777520084)
 	near("bessel0", 10, bessel0(10)/2815.7166284662544, 1)
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestBesideFFmpeg compares with ffmpeg's filter ebur128 if ffmpeg is installed: on a sound that is made here, and on the sounds
-// of real projects if KILN_CORPUS is the folder that has them.
+// TestBesideFFmpeg compares with ffmpeg's filter ebur128 if ffmpeg is installed: on a sound made here, and on the
+// sounds of real projects if KILN_CORPUS is their folder.
 func TestBesideFFmpeg(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("there is no ffmpeg to compare with")
@@ -61,11 +61,11 @@ func TestBesideFFmpeg(t *testing.T) {
 	}
 }
 
-// beside compares what is measured of raw samples with what ffmpeg measures.
+// beside compares the measurements of raw samples with those of ffmpeg.
 func beside(t *testing.T, name string, f Format, raw []byte) {
 	t.Helper()
 	filter := "ebur128=peak=true:metadata=1,ametadata=print:file=-"
-	if f.Rate < 44100 { // its filters are made for 48 kHz, and are up to 0.3 LU off where the end of the band is near
+	if f.Rate < 44100 { // ffmpeg's filters are made for 48 kHz; near half of a low rate they are up to 0.3 LU off
 		filter = "aresample=48000:filter_size=64," + filter
 	}
 	cmd := exec.Command("ffmpeg", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(f.Rate), "-ac", fmt.Sprint(f.Channels), "-i", "-",

@@ -2,32 +2,33 @@ package sound
 
 import "math"
 
-// What the resampler promises (see [Conversion]).
+// Properties of the resampler (see [Conversion]).
 const (
-	attenuation = 125 // dB of the window; 5 more than promised
+	attenuation = 125 // of the window in dB; 5 more than promised
 	passPart    = 20000.0 / 22050
 	openRate    = 44100
-	tableSize   = 1 << 20 // most taps for all places of a ratio
-	fineRows    = 2048    // places a frame, where the ratio has too many
+	tableSize   = 1 << 20 // most taps for all positions of a ratio
+	fineRows    = 2048    // positions per frame, for ratios with too many
 )
 
-// A kernel is a sinc under a Kaiser window, sampled at places between two frames.
+// kernel is a sinc under a Kaiser window, sampled at positions between two frames.
 type kernel struct {
-	half  int       // frames on each side that count
-	rows  []float32 // for each place, 2*half taps; and once more for the place of the next frame
-	count int64     // of places between a frame and the next
+	half  int       // number of frames used on each side
+	rows  []float32 // 2*half taps for each position, and for the position of the next frame
+	count int64     // number of positions between a frame and the next
 }
 
-// taps is how many there are for a place.
+// taps returns the number of taps for a position.
 func (k *kernel) taps() int { return 2 * k.half }
 
-// row has the taps of a place.
+// row returns the taps for a position.
 func (k *kernel) row(place int64) []float32 {
 	at := int(place) * k.taps()
 	return k.rows[at : at+k.taps()]
 }
 
-// band is where a kernel begins and ends to stop, in periods a frame of the input, for that part of the lower of two rates.
+// band returns where the transition of a kernel begins and ends, in periods per input frame. It is the given part of
+// the lower of the two rates.
 func band(r Ratio, from, to int) (pass, stop float64) {
 	nyquist := 0.5 * min(1, float64(r.Out)/float64(r.In))
 	pass = float64(nyquist * passPart)
@@ -37,14 +38,15 @@ func band(r Ratio, from, to int) (pass, stop float64) {
 	return pass, nyquist
 }
 
-// halfKernel is how many frames a kernel needs on each side: the rule of Kaiser, up to a multiple of 4.
+// halfKernel returns the number of frames that a kernel needs on each side: Kaiser's formula, rounded up to a multiple
+// of 4.
 func halfKernel(r Ratio, from, to int) int {
 	pass, stop := band(r, from, to)
 	return 4 * int(math.Ceil((attenuation-7.95)/float64(14.36*(stop-pass))/8))
 }
 
-// newKernel makes the kernel of a ratio: a row for each place that frames can have, if there are not too many of these; else so
-// many that a place between two rows is a mix of both, with an error under -125 dB.
+// newKernel returns the kernel for a ratio. It has a row for each position that frames can have. If there are too many
+// positions, it has fewer rows, and a position between two rows is interpolated with an error below -125 dB.
 func newKernel(r Ratio, from, to int) kernel {
 	pass, stop := band(r, from, to)
 	k := kernel{half: halfKernel(r, from, to), count: r.Out}
@@ -53,7 +55,7 @@ func newKernel(r Ratio, from, to int) kernel {
 		k.count = min(k.count, max(64, int64(math.Ceil(float64(fineRows*2*stop)))))
 	}
 	window := newKaiser(0.1102 * (attenuation - 8.7))
-	width := pass + stop // twice the middle
+	width := pass + stop // twice the middle of the transition
 	k.rows = make([]float32, int(k.count+1)*k.taps())
 	taps := make([]float64, k.taps())
 	for place := range k.count + 1 {
@@ -71,7 +73,8 @@ func newKernel(r Ratio, from, to int) kernel {
 	return k
 }
 
-// apply sums taps times frames for each channel, into out. Every channel is added up in the same order, however many there are.
+// apply stores the sum of taps times frames for each channel in out. The order of additions does not depend on the number
+// of channels.
 func apply(taps, frames, out []float32) {
 	switch len(out) {
 	case 1:
@@ -85,7 +88,7 @@ func apply(taps, frames, out []float32) {
 	}
 }
 
-// The sums are of eight taps at a time, which halfKernel makes sure of.
+// The loops add eight taps at a time; halfKernel returns multiples of 4, for two sides.
 
 func applyMono(taps, frames []float32) float32 {
 	var a, b float32

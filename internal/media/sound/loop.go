@@ -7,20 +7,23 @@ import (
 
 // LoopFit is a loop after resampling.
 type LoopFit struct {
-	Ratio      Ratio   // to resample the sound by
-	Begin, End int64   // first frame of the loop, and that after its last one
-	Cents      float64 // how much higher than before the sound is, in hundredths of a semitone
+	Ratio      Ratio   // for resampling the sound
+	Begin, End int64   // first frame of the loop, and the frame after its last one
+	Cents      float64 // change of pitch, in hundredths of a semitone; positive is higher
 }
 
-// FitLoop says how to resample a sound that has a loop, from its frame begin to before its frame end, so that the loop stays whole.
+// FitLoop returns how to resample a sound with a loop, so that the loop has a whole number of frames. The loop is from
+// frame begin to before frame end.
 //
-// A loop of 1000 frames at 44.1 kHz would have 1088.4 at 48 kHz. A player can repeat whole frames alone, and each time around would
-// be off by 0.4 frames, which is heard as a click or a drift. Of the ways out, moving one end of the loop has just that click,
-// and moving frames within it a wow. So the whole sound is resampled by a ratio that makes the loop 1088 frames, and is played
-// a little too high or low. That is under 0.02 cents for a loop of a second; nobody hears 1. Only loops of a few periods of a
-// tone are off by more: they are better repeated some times before.
+// A loop of 1000 frames at 44.1 kHz has 1088.4 frames at 48 kHz. A player can only repeat whole frames, so each
+// repetition would be off by 0.4 frames, which is heard as a click or a drift. Moving one end of the loop causes that
+// click; moving frames inside it changes the pitch audibly. Therefore the whole sound is resampled by a ratio that
+// makes the loop 1088 frames long, and plays slightly too high or low: less than 0.02 cents for a loop of a second. 1
+// cent is inaudible. Only loops of a few periods of a tone are off by more; it is better to repeat these a few times
+// first.
 //
-// The begin goes to the nearest frame, and the end as far from it as the loop is long, so both are moved by the same part of a frame.
+// The begin is moved to the nearest frame. The end follows at the length of the loop, so both are moved by the same
+// part of a frame.
 func FitLoop(begin, end int64, from, to int) (LoopFit, error) {
 	if begin < 0 || end <= begin || end > maxTerm {
 		return LoopFit{}, errors.New("the loop has no frames")
@@ -38,10 +41,11 @@ func FitLoop(begin, end int64, from, to int) (LoopFit, error) {
 	return fit, nil
 }
 
-// LoopEdges reads a source to the end of a loop and returns n frames that a player gives before and after that: what
-// [Conversion] needs to resample a sound whose end is that of the loop without a click there. After the end comes the begin of the loop.
-// Before the sound comes the end of the loop, if the loop begins with the sound; else nothing (nil): the sound itself begins
-// there, and where the loop begins in it, it goes on as before the loop's end if it was cut well.
+// LoopEdges reads a source to the end of a loop. It returns n frames that a player plays before and after that part.
+// With them, [Conversion] resamples a sound that ends with its loop without a click there. After the end come the first
+// frames of the loop. Before the sound come the last frames of the loop, if the loop begins with the sound. Otherwise
+// before is nil, because the sound begins there: the frames before the loop's begin are then part of the sound, and in
+// a well-cut loop equal those before its end.
 func LoopEdges(src Source, begin, end int64, n int) (before, after []float32, err error) {
 	if begin < 0 || end <= begin {
 		return nil, nil, errors.New("the loop has no frames")

@@ -28,7 +28,7 @@ func TestFitLoop(t *testing.T) {
 			t.Errorf("%d to %d: %+v, %v; want %+v", c.begin, c.end, got, err, c.want)
 		}
 	}
-	for i := range int64(500) { // a loop of a second and more
+	for i := range int64(500) { // a loop of a second or more
 		fit, err := FitLoop(i, 44100+i*37, 44100, 48000)
 		if err != nil || math.Abs(fit.Cents) > 0.02 {
 			t.Errorf("%+v, %v", fit, err)
@@ -41,8 +41,8 @@ func TestFitLoop(t *testing.T) {
 	}
 }
 
-// A sine that fills its loop is one without end after resampling, too: played in a circle there is no click, at any place of
-// the loop in the sound.
+// TestLoopSeam checks that a sine that fills its loop is an endless sine after resampling too: repeated, it has no
+// click, wherever the loop is in the sound.
 func TestLoopSeam(t *testing.T) {
 	for _, c := range []struct{ begin, frames, periods, to int }{
 		{0, 44100, 441, 48000}, {0, 12347, 100, 48000}, {0, 12347, 1000, 22050}, {0, 30, 3, 48000}, {0, 1001, 7, 44056},
@@ -69,14 +69,14 @@ func TestLoopSeam(t *testing.T) {
 		}
 		loop := out[fit.Begin:fit.End]
 		circle := slices.Concat(loop, loop, loop)
-		// Beside a sine without end, both halves of the circle's middle included.
+		// Compare with an endless sine, also across the seam.
 		hz := float64(c.periods) / float64(len(loop))
 		shift := float64(fit.Begin)*float64(fit.Ratio.In)/float64(fit.Ratio.Out) - float64(c.begin)
 		worst := 0.0
 		for i, v := range circle[len(loop)/2 : len(circle)-len(loop)/2] {
 			at := float64(i+len(loop)/2) + shift*float64(fit.Ratio.Out)/float64(fit.Ratio.In)
 			if c.begin > 0 && c.begin < 200 && i%len(loop) > 0 && (i+len(loop)/2)%len(loop) < 400 {
-				continue // silence before the sound is heard here
+				continue // the silence before the sound affects these frames
 			}
 			worst = max(worst, math.Abs(float64(v)-0.5*math.Sin(2*math.Pi*hz*at)))
 		}

@@ -6,62 +6,64 @@ import (
 	"slices"
 )
 
-// Basis is what a loudness was measured by.
+// Basis is the method by which a loudness was measured.
 type Basis uint8
 
 const (
-	// Silent: there is no loudness, since nothing is louder than -70 LUFS.
+	// Silent: there is no loudness, because nothing is louder than -70 LUFS.
 	Silent Basis = iota
 
-	// Integrated: by BS.1770-4, as the mean of blocks of 400 ms, those that are silent or 10 LU below the others left out.
+	// Integrated: by BS.1770-4, as the mean of blocks of 400 ms, without those that are silent or 10 LU below the
+	// others.
 	Integrated
 
-	// Momentary: the sound is shorter than 400 ms, and is measured as one such block, filled up with silence: the most that a
+	// Momentary: the sound is shorter than 400 ms. It is measured as one block, padded with silence: the maximum that a
 	// meter shows when the sound is played.
 	Momentary
 )
 
 func (b Basis) String() string { return [...]string{"silent", "integrated", "momentary"}[b] }
 
-// Loudness of a sound by BS.1770-4 and EBU R 128 (Tech 3341, 3342). Loudness in LUFS is -Inf for silence.
+// Loudness is the loudness of a sound by BS.1770-4 and EBU R 128 (Tech 3341, 3342). For silence, values in LUFS are
+// -Inf.
 type Loudness struct {
 	Frames  int64
-	Invalid int64 // samples that were no finite number, and were taken as 0
+	Invalid int64 // samples that were not finite numbers, and count as 0
 
-	LUFS  float64 // the loudness of the whole
-	Basis Basis   // what LUFS is
+	LUFS  float64 // loudness of the whole sound
+	Basis Basis   // how LUFS was measured
 
-	// The largest loudness of 400 ms and of 3 s, at steps of 10 ms. A sound shorter than that is filled up with silence.
+	// The largest loudness of 400 ms and of 3 s, at steps of 10 ms. A shorter sound is padded with silence.
 	MomentaryMax, ShortTermMax float64
 
 	Range float64 // LRA in LU, by Tech 3342; 0 for sounds shorter than 3 s
 
-	// The largest amplitude, of all channels, those for low frequencies too: of a sample, and of the
-	// sound that the samples stand for, between samples too. [Decibels] makes dBFS and dBTP of them.
+	// The largest amplitude of all channels, including those for low frequencies: of a sample, and of the signal
+	// between samples. [Decibels] converts them to dBFS and dBTP.
 	SamplePeak, TruePeak float64
 }
 
-// MeterOptions say how to measure.
+// MeterOptions are settings for measuring.
 type MeterOptions struct {
 	// DualMono: a sound of one channel is played by two speakers, which makes it 3 LU louder.
 	DualMono bool
 }
 
-// A Meter is a source that measures what is read through it. Samples that are no finite number come out of it as 0; all
-// others stay as they are. It keeps 8 bytes per 100 ms: 288 KB an hour.
+// Meter is a source that measures what is read through it. It replaces samples that are not finite numbers by 0, and
+// changes no others. It keeps 8 bytes per 100 ms: 288 KB an hour.
 type Meter struct {
 	src     Source
 	rate    int64
 	filter  weighting
 	between peakFilter
 	weights []float64
-	state   []meterState // one a channel
+	state   []meterState // one for each channel
 
 	frames, invalid int64
-	hops            int64                  // whole ones
-	recent          [longHops]float64      // weighted sums of squares of the last hops, hop h at h%longHops
-	segment         float64                // that of the hops of the current 100 ms
-	segments        []float64              // those of all whole 100 ms
+	hops            int64                  // complete hops
+	recent          [longHops]float64      // weighted sums of squares of the last hops; hop h is at h%longHops
+	segment         float64                // sum of the hops of the current 100 ms
+	segments        []float64              // sums of all complete 100 ms
 	loudest         struct{ m, s float64 } // mean squares
 	done            bool
 }
@@ -72,16 +74,16 @@ type meterState struct {
 	sample uint32 // bits of the largest absolute sample
 }
 
-// A hop is 10 ms. Hop h begins at frame h*rate/100, rounded down, so that any rate will do.
+// A hop is 10 ms. Hop h begins at frame h*rate/100, rounded down, which works for any rate.
 const (
 	hopsPerSecond = 100
 	segmentHops   = 10
-	shortHops     = 40 // of the window for momentary loudness
+	shortHops     = 40 // window of momentary loudness
 	longHops      = 300
 	minLUFS       = -70 // the absolute gate
 )
 
-// NewMeter makes a meter that reads from a source.
+// NewMeter returns a meter that reads from a source.
 func NewMeter(src Source, o MeterOptions) (*Meter, error) {
 	f := src.Format()
 	if err := f.Check(); err != nil {
@@ -108,10 +110,10 @@ func Measure(src Source, o MeterOptions) (Loudness, error) {
 	return m.Loudness(), nil
 }
 
-// Format is that of the source.
+// Format returns the format of the source.
 func (m *Meter) Format() Format { return m.src.Format() }
 
-// Read reads from the source and measures what it gives.
+// Read reads from the source and measures the samples.
 func (m *Meter) Read(dst []float32) (int, error) {
 	n, err := m.src.Read(dst)
 	ch := len(m.state)
@@ -152,10 +154,10 @@ func (m *Meter) add(samples []float32) {
 	}
 }
 
-// begin is the first frame of a hop.
+// begin returns the first frame of a hop.
 func (m *Meter) begin(hop int64) int64 { return hop * m.rate / hopsPerSecond }
 
-// split copies the samples of a channel behind the last ones of before, and looks at each.
+// split appends the samples of a channel to those kept from before, and checks each.
 func (m *Meter) split(samples []float32, channel int) {
 	st := &m.state[channel]
 	out, peak := st.peak.samples, st.sample
@@ -190,7 +192,7 @@ func (m *Meter) hop() {
 	}
 }
 
-// window is the mean square of the last hops; what lies before the sound is silence.
+// window returns the mean square of the last hops. Before the sound there is silence.
 func (m *Meter) window(hops int64) float64 {
 	sum := 0.0
 	for h := max(0, m.hops-hops); h < m.hops; h++ {
@@ -199,13 +201,13 @@ func (m *Meter) window(hops int64) float64 {
 	return sum / float64(m.begin(max(m.hops, hops))-m.begin(max(m.hops, hops)-hops))
 }
 
-// finish measures what is left when the sound has ended: a begun hop, and values that need samples after the last one.
+// finish measures the rest at the end of the sound: an incomplete hop, and values that need samples after the last one.
 func (m *Meter) finish() {
 	m.done = true
 	whole := len(m.segments)
 	if m.frames > m.begin(m.hops) {
 		m.hop()
-		m.segments = m.segments[:whole] // blocks that are not whole do not count
+		m.segments = m.segments[:whole] // incomplete blocks do not count
 	}
 	for c := range m.state {
 		st := &m.state[c].peak
@@ -214,7 +216,7 @@ func (m *Meter) finish() {
 	}
 }
 
-// Loudness is what was measured; it is whole once a read has returned io.EOF.
+// Loudness returns the measurement. It is complete after Read has returned io.EOF.
 func (m *Meter) Loudness() Loudness {
 	l := Loudness{Frames: m.frames, Invalid: m.invalid, LUFS: math.Inf(-1)}
 	l.MomentaryMax, l.ShortTermMax = lufs(m.loudest.m), lufs(m.loudest.s)
@@ -241,7 +243,7 @@ func (m *Meter) Loudness() Loudness {
 	return l
 }
 
-// powers are the mean squares of all windows of that many segments, a segment apart.
+// powers returns the mean squares of all windows of that many segments, at steps of one segment.
 func (m *Meter) powers(window int) []float64 {
 	var out []float64
 	for end := window; end <= len(m.segments); end++ {
@@ -250,7 +252,7 @@ func (m *Meter) powers(window int) []float64 {
 	return out
 }
 
-// power is the mean square of the segments from first to end, of which those before the sound are silent.
+// power returns the mean square of the segments from first to before end. Segments before the sound are silent.
 func (m *Meter) power(first, end int) float64 {
 	sum := 0.0
 	for _, s := range m.segments[max(0, first):end] {
@@ -261,7 +263,7 @@ func (m *Meter) power(first, end int) float64 {
 	return sum / float64(m.begin(int64(end)*segmentHops)-m.begin((int64(end)-length)*segmentHops))
 }
 
-// gated leaves out what is silent, then what is not louder than a part of the mean of the rest.
+// gated removes silent windows, then windows that are not louder than a part of the mean of the rest.
 func gated(powers []float64, part float64) []float64 {
 	absolute := meanSquare(minLUFS)
 	powers = slices.DeleteFunc(powers, func(p float64) bool { return p <= absolute })
@@ -277,10 +279,10 @@ func mean(v []float64) float64 {
 	return sum / float64(len(v))
 }
 
-// MomentaryCurve is the loudness of the 400 ms up to each whole 100 ms of the sound: the first value is that at 0.1 s.
+// MomentaryCurve returns the loudness of the 400 ms before each whole 100 ms of the sound. The first value is at 0.1 s.
 func (m *Meter) MomentaryCurve() []float32 { return m.curve(shortHops / segmentHops) }
 
-// ShortTermCurve is the loudness of the 3 s up to each whole 100 ms of the sound.
+// ShortTermCurve returns the loudness of the 3 s before each whole 100 ms of the sound.
 func (m *Meter) ShortTermCurve() []float32 { return m.curve(longHops / segmentHops) }
 
 func (m *Meter) curve(window int) []float32 {

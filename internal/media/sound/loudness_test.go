@@ -9,7 +9,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
-// The coefficients for 48 kHz that BS.1770-4 prints.
+// TestWeightingIsTheStandards compares with the coefficients for 48 kHz printed in BS.1770-4.
 func TestWeightingIsTheStandards(t *testing.T) {
 	w := newWeighting(48000)
 	got := []float64{w.shelf.b0, w.shelf.b1, w.shelf.b2, w.shelf.a1, w.shelf.a2, w.pass.b0, w.pass.b1, w.pass.b2, w.pass.a1, w.pass.a2}
@@ -22,7 +22,8 @@ func TestWeightingIsTheStandards(t *testing.T) {
 	}
 }
 
-// rates are what the signals of the EBU are made at. A lower one is as good a test of windows and gates, and takes less time.
+// rates are the sample rates of the EBU's test signals. A lower rate tests windows and gates equally well, in less
+// time.
 func rates() []int {
 	if thorough.Enabled() {
 		return []int{48000, 44100}
@@ -30,7 +31,7 @@ func rates() []int {
 	return []int{16000}
 }
 
-// The test signals of EBU Tech 3341, table 1: what they are is in that document, the signals are made here.
+// TestTech3341 uses the test signals of EBU Tech 3341, table 1. The document describes them; they are generated here.
 func TestTech3341(t *testing.T) {
 	for _, rate := range rates() {
 		program := func(name string, want float64, parts ...part) Loudness {
@@ -85,7 +86,8 @@ func TestTech3341Windows(t *testing.T) {
 	}
 }
 
-// rising plays 20 tones, each 1 dB louder, after longer and longer pauses. The largest loudness yet is that of the last one.
+// rising plays 20 tones, each 1 dB louder than the one before, after pauses of increasing length. The largest loudness
+// so far must be that of the last tone.
 func rising(t *testing.T, name string, rate int, length, step float64, largest func(Loudness) float64) {
 	t.Helper()
 	var parts []part
@@ -110,7 +112,7 @@ func rising(t *testing.T, name string, rate int, length, step float64, largest f
 	}
 }
 
-// EBU Tech 3342, table 1.
+// TestTech3342 uses EBU Tech 3342, table 1.
 func TestTech3342(t *testing.T) {
 	rates := rates()
 	for i, c := range []struct {
@@ -125,18 +127,18 @@ func TestTech3342(t *testing.T) {
 	}
 }
 
-// A sine has the same loudness at every rate that can carry it, and by the standard that of 997 Hz at full scale in one channel
-// is -3.01 LKFS.
+// TestLoudnessAtAnyRate checks that a sine has the same loudness at every rate that can represent it. By the standard,
+// a sine of 997 Hz at full scale in one channel has -3.01 LKFS.
 func TestLoudnessAtAnyRate(t *testing.T) {
 	for _, rate := range []int{8000, 11025, 22050, 32000, 44056, 44100, 48000, 96000, 192000, 384000} {
 		l := measure(t, tones(rate, part{2, []float64{0, quiet}}))
 		tolerance := 0.03
 		if rate < 16000 {
-			tolerance = 0.2 // the shelf is not quite the standard's
+			tolerance = 0.2 // the shelf differs slightly from the standard's
 		}
 		within(t, fmt.Sprint(rate), l.LUFS, -3.01, tolerance, tolerance)
 	}
-	for _, rate := range []int{MinRate, 441, 2000, 3300, 3400, 4000} { // these cannot, but must not run away
+	for _, rate := range []int{MinRate, 441, 2000, 3300, 3400, 4000} { // these rates cannot represent it, but the result must stay sensible
 		n := noise(1)
 		l := measure(t, Samples(Format{Rate: rate, Channels: 1}, n.fill(5*rate, 1)))
 		within(t, fmt.Sprint(rate), l.LUFS, -5.5, 7, 1) // most is below the high pass at 100 Hz
@@ -202,7 +204,7 @@ func TestShortAndSilent(t *testing.T) {
 		}
 	}
 
-	// A tone of 0.2 s has half the energy that 0.4 s of it have.
+	// A tone of 0.2 s has half the energy of one of 0.4 s.
 	l := measure(t, tones(48000, stereo(-20, 0.2)))
 	if l.Basis != Momentary {
 		t.Error("0.2 s:", l.Basis)
@@ -212,13 +214,13 @@ func TestShortAndSilent(t *testing.T) {
 	if l := measure(t, tones(48000, stereo(-20, 0.4))); l.Basis != Integrated {
 		t.Error("0.4 s:", l.Basis)
 	}
-	// The length at which the basis changes makes no step.
+	// The loudness has no jump at the length where the basis changes.
 	short, long := measure(t, tones(44100, stereo(-20, 0.3999))), measure(t, tones(44100, stereo(-20, 0.4)))
 	if short.Basis != Momentary || math.Abs(short.LUFS-long.LUFS) > 0.02 {
 		t.Errorf("%v %v, %v %v", short.Basis, short.LUFS, long.Basis, long.LUFS)
 	}
 
-	// A constant is no sound: the step is heard, then nothing.
+	// A constant is inaudible: the step at its begin is heard, then nothing.
 	dc := slices.Repeat([]float32{0.5}, 2*48000*5)
 	l = measure(t, Samples(f, dc))
 	if l.SamplePeak != 0.5 || l.LUFS > -29 {
@@ -255,7 +257,7 @@ func TestSamplesThatAreNoNumbers(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 
-	for i := range clean { // finite, but hardly sound
+	for i := range clean { // finite, but extremely large
 		clean[i] = float32(math.Copysign(math.MaxFloat32, n.next()))
 	}
 	l := measure(t, Samples(f, clean))
@@ -288,7 +290,8 @@ func TestMeterTakesAnyPieces(t *testing.T) {
 	}
 }
 
-// An hour takes less than 300 KB, and after its end silence costs no more than sound.
+// TestMeterMemory checks that an hour takes less than 300 KB, and that silence after a sound costs no more time than
+// sound.
 func TestMeterMemory(t *testing.T) {
 	m, err := NewMeter(tones(1000, part{3600, []float64{-20}}), MeterOptions{})
 	if err != nil {
@@ -302,7 +305,7 @@ func TestMeterMemory(t *testing.T) {
 	}
 }
 
-// The shelf of low rates is as loud as the standard's at 48 kHz, all the way up.
+// TestMatchedShelf checks that the shelf for low rates has the gain of the standard's at 48 kHz, over its whole range.
 func TestMatchedShelf(t *testing.T) {
 	loud := func(f biquad, w float64) float64 {
 		c, c2, s, s2 := math.Cos(w), math.Cos(2*w), math.Sin(w), math.Sin(2*w)

@@ -2,28 +2,28 @@ package sound
 
 import "math"
 
-// A mixer is a source of other channels, each a sum of those of its input.
+// mixer is a source with other channels, each a weighted sum of the input's channels.
 type mixer struct {
 	src    Source
 	format Format
-	rows   [][]float32 // for each channel, how much of each channel of the input
+	rows   [][]float32 // for each channel, the weight of each input channel
 	buf    []float32
 }
 
-// Mono mixes a sound down to one channel.
+// Mono mixes a sound to one channel.
 //
-// The channels are mixed as by ITU-R BS.775: left and right in equal parts, the centre 3 dB louder than these, what is at a side or
-// behind 3 dB softer; it is the sum of what [Stereo] makes. Then the mix is made so quiet that full scale in all
-// channels is full scale still. So two equal channels become one with the same samples, nothing clips that did not
-// before, and loudness is what the caller sets it to later. A sound of one channel stays as it is.
+// The weights are those of ITU-R BS.775: left and right are equal, the centre is 3 dB louder, channels at a side or
+// behind are 3 dB softer. This is the sum of the channels of [Stereo]. The mix is then scaled so that full scale in all
+// channels stays full scale. Two equal channels therefore become one with the same samples, and the mix never clips.
+// The caller sets the loudness later. A sound of one channel is not changed.
 func Mono(src Source) Source { return mix(src, FrontCentre) }
 
 // Stereo mixes a sound to two channels.
 //
-// From more, as by ITU-R BS.775: the centre, and speakers on a side or behind, count 0.7071 in their channel, and what is behind in
-// the middle half in each; what has no speaker counts 0.7071 in both, and low frequencies are left out. Then both are made
-// quieter, by one factor: see [Mono]. From 5.1 that is 7.7 dB. A single channel goes to both with the same
-// samples. That is twice the power: see [MeterOptions].
+// Sounds of more channels are mixed by ITU-R BS.775: the centre, and speakers at a side or behind, have the weight
+// 0.7071 in their channel. A speaker behind in the middle has a half in each channel. A channel without a speaker has
+// 0.7071 in both. Low frequencies are left out. Both channels are then scaled by one factor, as in [Mono]; for 5.1 that
+// is 7.7 dB. A single channel is copied to both, which is twice the power: see [MeterOptions].
 func Stereo(src Source) Source { return mix(src, FrontLeft|FrontRight) }
 
 func mix(src Source, mask ChannelMask) Source {
@@ -46,7 +46,7 @@ func mix(src Source, mask ChannelMask) Source {
 	return m
 }
 
-// stereoRows has how much of each channel goes to left and right.
+// stereoRows returns the weights of each channel in left and right.
 func stereoRows(f Format) [][]float32 {
 	const (
 		part   = math.Sqrt2 / 2
@@ -77,7 +77,7 @@ func stereoRows(f Format) [][]float32 {
 	return rows
 }
 
-// normalise makes the largest sum of a row 1.
+// normalise scales the rows so that the largest sum is 1.
 func normalise(rows [][]float32) {
 	most := 0.0
 	for _, row := range rows {
@@ -88,7 +88,7 @@ func normalise(rows [][]float32) {
 		most = max(most, sum)
 	}
 	if most == 0 {
-		return // low frequencies alone
+		return // only low frequencies
 	}
 	for _, row := range rows {
 		for i := range row {

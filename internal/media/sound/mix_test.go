@@ -30,7 +30,7 @@ func TestMixes(t *testing.T) {
 		{"with one behind", 3, front | BackCentre, "[0.3333 0.3333 0.3333]", "[0.6667 0.0000 0.3333]", "[0.0000 0.6667 0.3333]"},
 		{"no speakers", 9, 0, fmt.Sprintf("%.4f", ninths), fmt.Sprintf("%.4f", ninths), fmt.Sprintf("%.4f", ninths)},
 	} {
-		// A frame for each channel, in which it alone is at full scale.
+		// One frame for each channel, in which only that channel is at full scale.
 		f := Format{Rate: 8000, Channels: c.channels, Mask: c.mask}
 		samples := make([]float32, c.channels*c.channels)
 		for i := range c.channels {
@@ -56,7 +56,8 @@ func TestMixes(t *testing.T) {
 	}
 }
 
-// Full scale in all channels stays full scale, up to rounding, and silence where there are low frequencies alone.
+// TestMixesDoNotClip checks that full scale in all channels stays full scale, up to rounding. If there are only low
+// frequencies, the result is silence.
 func TestMixesDoNotClip(t *testing.T) {
 	for channels := 1; channels <= MaxChannels; channels++ {
 		samples := make([]float32, channels)

@@ -1,19 +1,20 @@
 package sound
 
-// Int16 converts samples to 16 bits: full scale, 1, is 32768, and so 32767 at the top. The zero Int16 rounds to the nearest, halves
-// away from zero.
+// Int16 converts samples to 16 bits. Full scale, 1, is 32768, which is limited to 32767. The zero Int16 rounds to
+// nearest, halves away from zero.
 type Int16 struct {
-	// Dither adds noise of up to one step with a triangular density before it rounds (TPDF), the same every time. That makes of the
-	// distortion of very soft sounds a faint hiss. It is of no use before another encoder that loses more.
+	// Dither adds noise with a triangular density of up to one step before rounding (TPDF). The noise is always the
+	// same. It replaces the distortion of very soft sounds by a faint hiss. It is useless before an encoder that is
+	// less exact than 16 bits.
 	Dither bool
 
-	Clipped int64 // samples beyond full scale, which were cut to it
-	Invalid int64 // samples that were no numbers, and became 0
+	Clipped int64 // samples beyond full scale, which were limited to it
+	Invalid int64 // samples that were not numbers, which became 0
 
 	state uint64
 }
 
-// Convert converts as many samples as both have room for, and returns how many.
+// Convert converts as many samples as fit into dst, and returns their number.
 func (c *Int16) Convert(dst []int16, src []float32) int {
 	n := min(len(dst), len(src))
 	for i, v := range src[:n] {
@@ -38,7 +39,7 @@ func (c *Int16) Convert(dst []int16, src []float32) int {
 	return n
 }
 
-// triangle is the sum of two evenly distributed numbers of up to half a step, by SplitMix64.
+// triangle returns the sum of two evenly distributed random numbers of up to half a step, from SplitMix64.
 func (c *Int16) triangle() float64 {
 	c.state += 0x9e3779b97f4a7c15
 	z := c.state

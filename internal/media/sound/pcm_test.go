@@ -22,7 +22,7 @@ func TestInt16(t *testing.T) {
 		t.Error("room for 2:", n)
 	}
 
-	// What was 16 bits is the same again.
+	// Samples that came from 16 bits are converted to the same 16 bits.
 	var all []float32
 	for i := math.MinInt16; i <= math.MaxInt16; i++ {
 		all = append(all, float32(i)/32768)
@@ -40,7 +40,8 @@ func TestInt16(t *testing.T) {
 	}
 }
 
-// Dither makes the mean of what is softer than a step right, and the noise the same at every level. It does not depend on pieces.
+// TestDither checks that dithering keeps the mean of a signal below one step, and that the noise has the same level
+// everywhere. The result does not depend on the size of the reads.
 func TestDither(t *testing.T) {
 	for _, part := range []float64{0, 0.1, 0.25, 0.5, -0.3} {
 		src := slices.Repeat([]float32{float32(part / 32768)}, 200_000)

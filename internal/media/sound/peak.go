@@ -2,21 +2,22 @@ package sound
 
 import "math"
 
-// peakTaps is how many samples a value between two samples is computed of.
+// peakTaps is the number of samples from which a value between two samples is computed.
 const peakTaps = 16
 
-// A peakFilter computes values between samples, as BS.1770-4, annex 2, asks: at four times the sample rate for rates under 96 kHz,
-// at twice the rate under 192 kHz, and not at all from there on. In place of the annex's example of a filter it has
-// one that is flatter: within 0.05 dB up to 0.4 of the sample rate, against 0.22 dB. Its prototype is a sinc under a
-// Kaiser window with a tap on every sample, so that the samples themselves are values too.
+// peakFilter computes values between samples, as BS.1770-4, annex 2, requires: at four times the sample rate for rates
+// below 96 kHz, at twice the rate below 192 kHz, and not at all above. Its filter is flatter than the example in the
+// annex: within 0.05 dB up to 0.4 of the sample rate, instead of 0.22 dB. The prototype is a sinc under a Kaiser window
+// with a tap on every sample, so that the samples themselves are values too.
 //
-// The filter is symmetric: half way, samples at the same distance count alike, and a quarter of the way the taps are those of
-// three quarters, mirrored. So sums and differences of such pairs of samples are multiplied, with half as many products.
+// The filter is symmetric. Half way between samples, samples at equal distances have equal weights. The taps at a
+// quarter are the mirrored taps at three quarters. Therefore sums and differences of such pairs are multiplied, which
+// halves the number of products.
 type peakFilter struct {
-	// Taps of the pairs, outermost first: half way; and, at a quarter and three quarters, of the sums and the differences.
+	// Taps for the pairs, outermost first: half for half way, sums and differences for a quarter and three quarters.
 	half, sums, differences [peakTaps / 2]float32
 	halfOnly                bool
-	bound                   float32 // no value is larger than the largest of its samples times this; 0 if there are no values
+	bound                   float32 // no value exceeds the largest of its samples times this; 0 if no values are computed
 }
 
 func newPeakFilter(rate int) peakFilter {
@@ -45,21 +46,22 @@ func newPeakFilter(rate int) peakFilter {
 		boundHalf += 2 * math.Abs(half[k])
 		boundQuarter += math.Abs(a) + math.Abs(b)
 	}
-	p.bound = float32(max(boundHalf, boundQuarter) * 1.0001) // more than rounding can add
+	p.bound = float32(max(boundHalf, boundQuarter) * 1.0001) // more than rounding errors
 	return p
 }
 
-// peakStretch is how many values are looked at together.
+// peakStretch is the number of values that are checked together.
 const peakStretch = 32
 
-// peakState is what the filter keeps of one channel: the last samples, and the largest value yet.
+// peakState is the state of the filter for one channel: the last samples, and the largest value so far.
 type peakState struct {
-	samples []float32 // peakTaps-1 of before, then those of the piece
+	samples []float32 // peakTaps-1 from before, then those of the current piece
 	peak    float32
 }
 
-// between raises the peak to the values between the samples of the piece, which are in st.samples, and keeps the last ones for
-// the next piece. A stretch that is too quiet to hold a new peak is passed over, which changes nothing in the result.
+// between raises the peak to the largest value between the samples of the piece, which are in st.samples. It keeps the
+// last samples for the next piece. It skips a stretch that is too quiet for a new peak; this does not change the
+// result.
 func (p *peakFilter) between(st *peakState) {
 	s := st.samples
 	for at := 0; at+peakTaps <= len(s); at += peakStretch {
@@ -76,7 +78,7 @@ func (p *peakFilter) between(st *peakState) {
 	st.samples = s[:keep]
 }
 
-// highest is the largest absolute value between the samples.
+// highest returns the largest absolute value between the samples.
 func (p *peakFilter) highest(s []float32) (peak float32) {
 	h, u, d := &p.half, &p.sums, &p.differences
 	for ; len(s) >= peakTaps; s = s[1:] {
@@ -85,7 +87,7 @@ func (p *peakFilter) highest(s []float32) (peak float32) {
 		a4, a5, a6, a7 := x[4]+x[11], x[5]+x[10], x[6]+x[9], x[7]+x[8]
 		y := float32(a0*h[0]) + float32(a1*h[1]) + float32(a2*h[2]) + float32(a3*h[3])
 		y += float32(a4*h[4]) + float32(a5*h[5]) + float32(a6*h[6]) + float32(a7*h[7])
-		if y = magnitude(y); y > peak { // false too if it is not a number
+		if y = magnitude(y); y > peak { // false if y is not a number
 			peak = y
 		}
 		if p.halfOnly {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// faded is a sine in both channels, of one second, with fades of 0.1 s, so that its begin and end make no peaks of their own.
-// Frequency is a part of the sample rate.
+// faded is a sine of one second in both channels, with fades of 0.1 s, so that its begin and end cause no peaks.
+// frequency is relative to the sample rate.
 func faded(frequency, degrees, amplitude float64, rate int) []float64 {
 	out := make([]float64, rate)
 	fade := rate / 10
@@ -29,7 +29,7 @@ func truePeak(t *testing.T, rate int, samples []float64) Loudness {
 	return measure(t, Samples(Format{Rate: rate, Channels: 2}, both))
 }
 
-// EBU Tech 3341, table 1, cases 15 to 19.
+// TestTech3341TruePeak is EBU Tech 3341, table 1, cases 15 to 19.
 func TestTech3341TruePeak(t *testing.T) {
 	for _, rate := range []int{44100, 48000, 96000, 192000} {
 		for i, c := range []struct{ part, degrees, amplitude, want float64 }{
@@ -37,7 +37,7 @@ func TestTech3341TruePeak(t *testing.T) {
 		} {
 			f := 1 / c.part
 			if rate > 48000 {
-				f = f * 48000 / float64(rate) // the same sound, sampled more often
+				f = f * 48000 / float64(rate) // the same sound at a higher rate
 			}
 			l := truePeak(t, rate, faded(f, c.degrees, c.amplitude, rate))
 			within(t, fmt.Sprint(15+i, " at ", rate), Decibels(l.TruePeak), c.want, 0.4, 0.2)
@@ -48,8 +48,9 @@ func TestTech3341TruePeak(t *testing.T) {
 	}
 }
 
-// Cases 20 to 23: one louder cycle in a sine, made at four times the rate and sampled at each of the four offsets, so that
-// the peak of 0 dBTP falls between samples. The cycle is limited to half the rate here by a long filter.
+// TestTech3341TruePeakBetween is cases 20 to 23: a sine with one louder cycle, made at four times the rate and sampled
+// at each of the four offsets, so that the peak of 0 dBTP is between samples. A long filter limits the cycle to half
+// the rate.
 func TestTech3341TruePeakBetween(t *testing.T) {
 	const rate, length = 48000, 4 * 4800
 	burst := make([]float64, length)
@@ -81,23 +82,24 @@ func TestTech3341TruePeakBetween(t *testing.T) {
 	}
 }
 
-// What the filter says of sines at any phase, up to 0.4 of the rate.
+// TestPeakFilterIsFlat measures sines of any phase, up to 0.4 of the rate.
 func TestPeakFilterIsFlat(t *testing.T) {
 	for i := range 40 {
 		f := 0.01 * float64(i+1)
-		samples := faded(f+1e-5, 0, 0.7, 8000) // slowly through all phases
+		samples := faded(f+1e-5, 0, 0.7, 8000) // passes slowly through all phases
 		l := truePeak(t, 8000, samples)
-		// Between values at four times the rate, a sine loses as much as the cosine of half the way.
+		// Between values at four times the rate, a sine loses the cosine of half the step.
 		loss := -20 * math.Log10(math.Cos(math.Pi*f/4))
 		within(t, fmt.Sprint(f), Decibels(l.TruePeak), 20*math.Log10(0.7), loss+0.05, 0.05)
 	}
 }
 
-// A peak at the very begin or end is found, and a stretch that is passed over as too quiet is one.
+// TestPeakAtEdgesAndAfterLoud checks that a peak at the begin or end is found, and that a stretch that is skipped has
+// none.
 func TestPeakAtEdgesAndAfterLoud(t *testing.T) {
 	for _, at := range []int{0, 1, 500, 998} {
 		samples := make([]float32, 1000)
-		samples[at], samples[at+1] = 0.5, 0.5 // half way between, by the sinc: 0.5 * 4/pi
+		samples[at], samples[at+1] = 0.5, 0.5 // half way between them the sinc gives 0.5 * 4/pi
 		l := measure(t, Samples(Format{Rate: 48000, Channels: 1}, samples))
 		within(t, fmt.Sprint(at), l.TruePeak, 2/math.Pi, 0.02, 0.02)
 	}

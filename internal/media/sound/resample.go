@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// Ratio is how many frames come out for how many that go in. The zero Ratio is none.
+// Ratio is the number of output frames for a number of input frames. The zero Ratio means none.
 type Ratio struct{ Out, In int64 }
 
-// RatioOf two sample rates.
+// RatioOf returns the ratio of two sample rates.
 func RatioOf(from, to int) Ratio { return Ratio{int64(to), int64(from)}.lowest() }
 
 func (r Ratio) lowest() Ratio {
@@ -19,7 +19,8 @@ func (r Ratio) lowest() Ratio {
 	return Ratio{r.Out / a, r.In / a}
 }
 
-// Frames is how many frames come out for a sound of so many, rounded up: every frame whose time lies before the end of the sound.
+// Frames returns the number of output frames for a sound, rounded up: every frame whose time is before the end of the
+// sound.
 func (r Ratio) Frames(in int64) int64 {
 	q, rest := mulDiv(uint64(in), uint64(r.Out), uint64(r.In))
 	if rest > 0 {
@@ -28,8 +29,8 @@ func (r Ratio) Frames(in int64) int64 {
 	return int64(q)
 }
 
-// ScaleFrame is the frame that is nearest in time to a frame of the input, the later one of two that are as near: where a
-// marker goes. For loops see [FitLoop].
+// ScaleFrame returns the output frame nearest in time to an input frame, or the later of two. It is used for markers.
+// For loops see [FitLoop].
 func (r Ratio) ScaleFrame(frame int64) int64 {
 	q, rest := mulDiv(uint64(frame), uint64(r.Out), uint64(r.In))
 	if rest >= uint64(r.In)-rest {
@@ -38,18 +39,18 @@ func (r Ratio) ScaleFrame(frame int64) int64 {
 	return int64(q)
 }
 
-// Conversion is a change of sample rate, by a filter of linear phase whose delay is taken out: frame n of the output is
-// the sound at time n / rate.
+// Conversion is a change of sample rate. The filter has a linear phase, and its delay is removed: frame n of the output
+// is the sound at time n / rate.
 //
-// What lies below 0.907 of half the lower rate (20 kHz of 44.1 kHz) passes within 0.001 dB. What would be an alias or an image of
-// something else is at least 120 dB below it, with one exception: if both rates are 44.1 kHz or more, what lies above 20 kHz
-// (0.907 of half the lower rate) may leave a trace that is above 20 kHz, too. That halves the work and cannot be heard.
+// Frequencies up to 0.907 of half the lower rate (20 kHz of 44.1 kHz) are changed by less than 0.001 dB. Aliases and
+// images are at least 120 dB below their origin, with one exception: if both rates are 44.1 kHz or more, frequencies
+// above 20 kHz (0.907 of half the lower rate) may leave traces above 20 kHz. That halves the work and is inaudible.
 type Conversion struct {
 	Rate  int   // of the output
-	Ratio Ratio // of frames; zero means that of the rates. It may differ from that a little, to make a loop whole (see FitLoop).
+	Ratio Ratio // of frames; zero means that of the rates; it may differ slightly, to keep a loop whole (see FitLoop)
 
-	// Frames before the first and after the last one, for a sound that goes on there (see LoopEdges). Those nearest to the sound
-	// count, as many as Reach says; where there are none, there is silence.
+	// Frames before the first and after the last one, for a sound that continues there (see LoopEdges). The nearest
+	// Reach frames are used; missing ones are silent.
 	Before, After []float32
 }
 
@@ -60,16 +61,16 @@ func (c Conversion) ratio(from int) Ratio {
 	return c.Ratio.lowest()
 }
 
-// Reach is how many frames on each side of a place count for it, at that sample rate of the input.
+// Reach returns how many frames on each side of a position affect it, for an input of that sample rate.
 func (c Conversion) Reach(from int) int { return halfKernel(c.ratio(from), from, c.Rate) }
 
-// Limits of ratios: how many times more or fewer frames may come out, and how long a loop may be.
+// Limits of ratios: the largest factor up or down, and the length of a loop.
 const (
 	maxRatio = 256
 	maxTerm  = 1 << 40
 )
 
-// A Resampler is a source at another sample rate. If that is the rate of the input, the samples stay as they are.
+// Resampler is a source with another sample rate. If the rate is that of the input, it does not change the samples.
 type Resampler struct {
 	src    Source
 	format Format
@@ -77,18 +78,18 @@ type Resampler struct {
 	kernel kernel
 	after  []float32
 
-	// The frames in buf begin half-1 frames before that frame of the input which is next; it is at buf's frame at.
+	// buf begins half-1 frames before the next input frame, which is frame at of buf.
 	buf   []float32
 	at    int64
-	phase int64 // how far the next output is behind that frame, of ratio.Out
+	phase int64 // offset of the next output from that frame, in units of 1/ratio.Out
 	mix   []float32
 
-	in, out int64 // frames read, and given
-	ended   bool  // the source has no more
-	err     error // that of the source, or io.EOF
+	in, out int64 // number of frames read and returned
+	ended   bool  // the source has ended
+	err     error // error of the source, or io.EOF
 }
 
-// Resample makes a source at another rate.
+// Resample returns a source with another rate.
 func Resample(src Source, c Conversion) (*Resampler, error) {
 	f := src.Format()
 	if err := f.Check(); err != nil {
@@ -117,7 +118,7 @@ func Resample(src Source, c Conversion) (*Resampler, error) {
 	return r, nil
 }
 
-// edge is the begin or the end of samples, filled up with silence.
+// edge returns the begin or the end of samples, padded with silence.
 func edge(samples []float32, length int, end bool) []float32 {
 	out := make([]float32, length)
 	n := min(length, len(samples))
@@ -129,13 +130,13 @@ func edge(samples []float32, length int, end bool) []float32 {
 	return out
 }
 
-// Format is that of the source at the new rate.
+// Format returns the format of the source with the new rate.
 func (r *Resampler) Format() Format { return r.format }
 
-// Ratio is that of frames.
+// Ratio returns the ratio of frames.
 func (r *Resampler) Ratio() Ratio { return r.ratio }
 
-// Read gives resampled frames.
+// Read returns resampled frames.
 func (r *Resampler) Read(dst []float32) (int, error) {
 	if r.kernel.half == 0 {
 		return r.src.Read(dst)
@@ -156,7 +157,7 @@ func (r *Resampler) Read(dst []float32) (int, error) {
 	}
 }
 
-// make gives as many frames as what was read allows.
+// make computes as many frames as the frames in buf allow.
 func (r *Resampler) make(dst []float32) int {
 	ch := r.format.Channels
 	want := len(dst) / ch
@@ -178,7 +179,7 @@ func (r *Resampler) make(dst []float32) int {
 	return n
 }
 
-// one makes a frame.
+// one computes a frame.
 func (r *Resampler) one(frames, dst []float32) {
 	if r.kernel.count == r.ratio.Out {
 		apply(r.kernel.row(r.phase), frames, dst)
@@ -194,7 +195,7 @@ func (r *Resampler) one(frames, dst []float32) {
 	}
 }
 
-// fill leaves out frames that are done with, and reads more. It ends with an error if there are none.
+// fill removes frames that are no longer needed, and reads more. It returns an error if there are none.
 func (r *Resampler) fill() {
 	if r.ended {
 		r.err = io.EOF

@@ -32,8 +32,8 @@ func sine(hz float64, rate, frames int) []float32 {
 	return out
 }
 
-// split finds the sine of a frequency in samples, under a window that leaves out 140 dB of what is beside, and returns
-// its amplitude against 0.5, its phase, and the amplitude (by the mean square) of all else, in dB.
+// split measures the sine of a frequency in samples, under a window that suppresses everything else by 140 dB. It
+// returns its amplitude relative to 0.5, its phase, and the RMS amplitude of all else, in dB.
 func split(samples []float32, hz float64, rate int) (gain, phase, rest float64) {
 	var re, im, sum float64
 	window := newKaiser(15)
@@ -56,7 +56,8 @@ func split(samples []float32, hz float64, rate int) (gain, phase, rest float64) 
 	return 20 * math.Log10(math.Hypot(re, im)/0.5), math.Atan2(im, re), 10 * math.Log10(2*power/sum/0.25)
 }
 
-// Sines pass with their amplitude and their phase, and nothing else comes out: under -120 dB with all images, aliases and rounding.
+// TestResampledSines checks that sines keep their amplitude and phase, and that all images, aliases and rounding errors
+// together are below -120 dB.
 func TestResampledSines(t *testing.T) {
 	for _, c := range []struct{ from, to int }{
 		{44100, 48000}, {48000, 44100}, {44100, 22050}, {22050, 44100}, {48000, 8000}, {11025, 48000}, {96000, 44100}, {44100, 44101},
@@ -67,7 +68,7 @@ func TestResampledSines(t *testing.T) {
 			hz := low / 2 * passPart * (float64(i) + 0.99) / float64(thorough.Of(4, 30))
 			frames := 4000 + c.from/8
 			out := resampled(t, Samples(Format{Rate: c.from, Channels: 1}, sine(hz, c.from, frames)), Conversion{Rate: c.to})
-			margin := len(out) / 8 // where the sine begins and ends
+			margin := len(out) / 8 // the sine begins and ends there
 			part := out[margin : len(out)-margin]
 			gain, phase, rest := split(part, hz, c.to)
 			want := math.Mod(2*math.Pi*hz*float64(margin)/float64(c.to), 2*math.Pi)
@@ -79,7 +80,8 @@ func TestResampledSines(t *testing.T) {
 	}
 }
 
-// What the lower rate cannot carry does not come out; if both are 44.1 kHz or more, nothing of it that can be heard.
+// TestAliases checks that frequencies above the lower rate's range are removed. If both rates are 44.1 kHz or more,
+// inaudible traces are allowed.
 func TestAliases(t *testing.T) {
 	for _, c := range []struct{ from, to int }{{48000, 22050}, {44100, 22050}, {44100, 8000}, {96000, 32000}, {96000, 44100}, {96000, 48000}, {48000, 44100}} {
 		for i := range thorough.Of(4, 30) {
@@ -94,7 +96,7 @@ func TestAliases(t *testing.T) {
 			alias := float64(c.to) - hz
 			if min(c.from, c.to) >= openRate && alias > 20000 {
 				gain, _, rest := split(out, alias, c.to)
-				if image := float64(c.to) - (float64(c.from) - hz); image > 20000 && image < alias { // close to half the rate, it has one too
+				if image := float64(c.to) - (float64(c.from) - hz); image > 20000 && image < alias { // near half of the rate it has an image too
 					of, _, _ := split(out, image, c.to)
 					rest = 10 * math.Log10(max(math.Pow(10, rest/10)-math.Pow(10, of/10), 1e-20))
 				}
@@ -110,7 +112,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// Images of what is between 20 and 22.05 kHz stay above 22.05 kHz.
+// TestImages checks that images of frequencies between 20 and 22.05 kHz stay above 22.05 kHz.
 func TestImages(t *testing.T) {
 	for _, hz := range []float64{20500, 21000, 21500, 22000} {
 		out := resampled(t, Samples(Format{Rate: 44100, Channels: 1}, sine(hz, 44100, 44100)), Conversion{Rate: 48000})
@@ -123,7 +125,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A sweep comes out as the same sweep, computed at the new rate.
+// TestResampledSweep compares a resampled sweep with the same sweep computed at the new rate.
 func TestResampledSweep(t *testing.T) {
 	const seconds = 1.0
 	at := func(x float64) float64 { return 0.5 * math.Sin(2*math.Pi*(20+19000/seconds/2*x)*x) }
@@ -139,7 +141,8 @@ func TestResampledSweep(t *testing.T) {
 	}
 }
 
-// Frame n is at time n / rate: an impulse at a time that both rates have stays there, and is symmetric around it.
+// TestImpulseStaysInPlace checks that frame n is at time n / rate: an impulse at a time that both rates have stays
+// there, and is symmetric.
 func TestImpulseStaysInPlace(t *testing.T) {
 	for _, c := range []struct{ from, to, in, out int }{
 		{44100, 48000, 147, 160}, {48000, 44100, 320, 294}, {22050, 44100, 500, 1000}, {44100, 22050, 1000, 500}, {44100, 48000, 0, 0},
@@ -177,7 +180,8 @@ func TestFrameCounts(t *testing.T) {
 	}
 }
 
-// Pieces of any size give the same bytes, and every channel those that it gives alone.
+// TestResamplerTakesAnyPieces checks that the bytes do not depend on the size of the reads, and that each channel is as
+// if it were alone.
 func TestResamplerTakesAnyPieces(t *testing.T) {
 	for _, to := range []int{48000, 8000, 44101} {
 		for _, channels := range []int{1, 2, 5} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSameOnEveryMachine compares what the package makes of noise with what it made once, to the last bit. A change of a filter changes
-// these digests; another processor must not.
+// TestSameOnEveryMachine compares the output for noise with stored digests, to the last bit. A change of a filter
+// changes the digests; another processor must not.
 func TestSameOnEveryMachine(t *testing.T) {
 	stereo := func() Source {
 		n := noise(42)

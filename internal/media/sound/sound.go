@@ -1,18 +1,19 @@
-// Package sound measures and changes sound: loudness by ITU-R BS.1770-4 and EBU R 128, sample rates, channels, silence, fades, and
-// 16-bit samples.
+// Package sound measures and changes sound: loudness by ITU-R BS.1770-4 and EBU R 128, sample rates, channels, silence,
+// fades, and 16-bit samples.
 //
-// A sound is a [Source], read a piece at a time, so that an hour of it is never whole in memory. What changes a sound
-// is a Source that reads from another. What must have seen the end of a sound first ([Measure], [Sounding], [LoopEdges]) reads a
-// source to its end; the caller opens the file again for the next step.
+// A sound is a [Source], which is read in pieces, so that an hour of it is never in memory as a whole. A function that
+// changes a sound returns a Source that reads from another. A function that needs the whole sound ([Measure],
+// [Sounding], [LoopEdges]) reads a source to its end; the caller opens the file again for the next step.
 //
 //	loudness.go, weighting.go, peak.go   what a meter shows
-//	resample.go, kernel.go, loop.go      another sample rate; loops stay whole
+//	resample.go, kernel.go, loop.go      change of the sample rate; loops stay whole
 //	mix.go                               mono, stereo, and down from 5.1 and 7.1
 //	edit.go, pcm.go                      cut, fade, gain, 16 bits
 //
-// The same input gives the same bytes on every machine, however it is cut into reads. No product is fused with a sum: each is
-// converted to its own type first, which the language defines as a rounding. Sines, exponentials and logarithms are
-// those of exact.go, built of the four operations, since those of package math may differ in the last bit by architecture.
+// The same input gives the same bytes on every machine, whatever the size of the reads. No product is fused with a sum:
+// each is first converted to its own type, which the language defines as a rounding. Sines, exponentials and logarithms
+// are those of exact.go, which use only the four basic operations, because the last bit of those in package math may
+// depend on the architecture.
 package sound
 
 import (
@@ -29,20 +30,21 @@ const (
 	MaxRate     = 6_144_000
 )
 
-// Format of a sound: frames of one sample per channel.
+// Format is the format of a sound. A frame is one sample for each channel.
 type Format struct {
 	Rate     int // frames per second
 	Channels int
 
-	// Mask has a bit for each channel's speaker, in the order of the channels, as in the header of a WAV file. Zero means the
-	// usual speakers of that number of channels. Channels beyond its bits have no speaker; bits beyond the channels do not count.
+	// Mask has a bit for each channel's speaker, in the order of the channels, as in the header of a WAV file. Zero
+	// means the usual speakers for the number of channels. Channels without a bit have no speaker; bits without a
+	// channel are ignored.
 	Mask ChannelMask
 }
 
 // ChannelMask is a set of speakers.
 type ChannelMask uint32
 
-// The speakers of WAVE_FORMAT_EXTENSIBLE, those overhead left out.
+// The speakers of WAVE_FORMAT_EXTENSIBLE, without those overhead.
 const (
 	FrontLeft ChannelMask = 1 << iota
 	FrontRight
@@ -57,7 +59,8 @@ const (
 	SideRight
 )
 
-// usualMask has the speakers of 1 to 8 channels, as FLAC and Vorbis order them. More channels have no speakers.
+// usualMask has the speakers of 1 to 8 channels, in the order of FLAC and Vorbis. With more channels there are no
+// speakers.
 var usualMask = [9]ChannelMask{
 	1: FrontCentre,
 	2: FrontLeft | FrontRight,
@@ -69,7 +72,7 @@ var usualMask = [9]ChannelMask{
 	8: FrontLeft | FrontRight | FrontCentre | LowFrequency | BackLeft | BackRight | SideLeft | SideRight,
 }
 
-// Check reports what is wrong with a format, if anything is.
+// Check returns an error if the format is not valid.
 func (f Format) Check() error {
 	if f.Channels < 1 || f.Channels > MaxChannels {
 		return fmt.Errorf("%d channels; 1 to %d can be handled", f.Channels, MaxChannels)
@@ -80,7 +83,7 @@ func (f Format) Check() error {
 	return nil
 }
 
-// Speakers has the speaker of each channel: one bit, or none if it has no speaker.
+// Speakers returns the speaker of each channel: one bit, or 0 if it has none.
 func (f Format) Speakers() []ChannelMask {
 	mask := f.Mask
 	if mask == 0 && f.Channels < len(usualMask) {
@@ -94,20 +97,20 @@ func (f Format) Speakers() []ChannelMask {
 	return out
 }
 
-// Source is a sound that is read from its begin to its end.
+// Source is a sound that is read from begin to end.
 type Source interface {
-	// Format stays the same from the first read to the last.
+	// Format returns the format. It does not change between reads.
 	Format() Format
 
-	// Read fills dst with samples, frame by frame, and returns how many frames these are. There may be fewer than dst has
-	// room for, but not none without an error; after the last frame the error is [io.EOF]. With an error there are no frames.
-	// All of dst may be overwritten. A dst with room for less than one frame is an error.
+	// Read fills dst with samples, frame by frame, and returns the number of frames. It may return fewer frames than
+	// fit into dst, but at least one unless there is an error. After the last frame the error is [io.EOF]. With an
+	// error the number is 0. All of dst may be overwritten. A dst that is smaller than one frame is an error.
 	Read(dst []float32) (frames int, err error)
 }
 
 var errShort = errors.New("sound: read with room for less than a frame")
 
-// Samples is a source of what is in memory already. A rest that is less than a frame is left out.
+// Samples returns a source of samples in memory. An incomplete frame at the end is left out.
 func Samples(f Format, samples []float32) Source { return &memory{f, samples} }
 
 type memory struct {
@@ -131,10 +134,10 @@ func (m *memory) Read(dst []float32) (int, error) {
 	return n, nil
 }
 
-// pieceFrames is how many frames are read at a time where the package chooses.
+// pieceFrames is the number of frames that the package reads at a time.
 const pieceFrames = 2048
 
-// each reads a source to its end and gives each piece to f.
+// each reads a source to its end, and calls f for each piece.
 func each(src Source, f func(samples []float32)) error {
 	ch := src.Format().Channels
 	buf := make([]float32, pieceFrames*ch)
@@ -150,14 +153,14 @@ func each(src Source, f func(samples []float32)) error {
 	}
 }
 
-// All reads a source to its end, for sounds that are known to be short.
+// All reads a source to its end. It is for sounds that are known to be short.
 func All(src Source) ([]float32, error) {
 	var all []float32
 	err := each(src, func(s []float32) { all = append(all, s...) })
 	return all, err
 }
 
-// mulDiv is a*b/c for numbers of which the product may exceed 64 bits, with the remainder. The quotient must fit.
+// mulDiv returns a*b/c and the remainder. The product may exceed 64 bits; the quotient must fit.
 func mulDiv(a, b, c uint64) (quotient, remainder uint64) {
 	hi, lo := bits.Mul64(a, b)
 	return bits.Div64(hi, lo, c)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A part of a test signal: a sine of 1000 Hz with a peak level in dBFS for each channel, for some seconds.
+// part is a part of a test signal: a sine of 1000 Hz with a peak level in dBFS for each channel, for some seconds.
 type part struct {
 	seconds float64
 	levels  []float64
@@ -38,7 +38,7 @@ type toneSource struct {
 	format Format
 	parts  []part
 	sine   []float64
-	at     int // in the first part
+	at     int // frame in the first part
 }
 
 func (t *toneSource) Format() Format { return t.format }
@@ -64,7 +64,7 @@ func (t *toneSource) Read(dst []float32) (int, error) {
 	return 0, io.EOF
 }
 
-// noise is the same every time: a linear congruential generator, evenly from -1 to 1.
+// noise is a linear congruential generator, evenly distributed from -1 to 1. It always gives the same numbers.
 type noise uint64
 
 func (n *noise) next() float64 {
@@ -80,7 +80,7 @@ func (n *noise) fill(count int, level float64) []float32 {
 	return out
 }
 
-// crumbs gives a source's frames in small reads of changing size.
+// crumbs returns a source's frames in small reads of changing size.
 type crumbs struct {
 	Source
 	n int

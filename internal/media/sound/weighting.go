@@ -2,18 +2,19 @@ package sound
 
 import "math"
 
-// A biquad is a filter of second order. Its state is that of the transposed direct form II.
+// biquad is a filter of second order, in the transposed direct form II.
 type biquad struct {
 	b0, b1, b2, a1, a2 float64
 }
 
-// A weighting is the K-weighting of BS.1770-4 at one sample rate: a shelf that stands for the head, then a high pass.
+// weighting is the K-weighting of BS.1770-4 for one sample rate: a shelf that models the head, then a high pass.
 type weighting struct{ shelf, pass biquad }
 
-// newWeighting derives the filters from their analogue prototypes by the bilinear transform. BS.1770-4 gives coefficients for
-// 48 kHz alone; the prototypes are the ones that lead to these, as found by the authors of libebur128. Above its corner, the high
-// pass is as loud at every rate as the standard's at 48 kHz (libebur128 leaves it louder, by 0.2 dB at 8 kHz). A corner
-// that lies above what the rate can carry (rates under 3.4 kHz) is moved to its end, which leaves the shelf flat.
+// newWeighting derives the filters from their analogue prototypes by the bilinear transform. BS.1770-4 gives
+// coefficients only for 48 kHz; the prototypes that result in these were found by the authors of libebur128. Above its
+// corner, the high pass has the gain of the standard's at 48 kHz at every rate (that of libebur128 is louder, by 0.2 dB
+// at 8 kHz). At rates below 3.4 kHz the corner is above half of the rate. It is then moved to half of the rate, which
+// leaves the shelf flat.
 func newWeighting(rate int) weighting {
 	var w weighting
 
@@ -39,22 +40,23 @@ func newWeighting(rate int) weighting {
 	return w
 }
 
-// The bilinear transform squeezes all that an analogue filter does above half of the rate into what is below it. At 32 kHz that makes the
-// shelf 0.01 dB too loud somewhere, at 8 kHz 0.28 dB, and sounds of low rates are loud there. Between these rates the shelf is matched.
+// The bilinear transform compresses everything above half of the rate into the range below it. The shelf is then too
+// loud, by up to 0.01 dB at 32 kHz and 0.28 dB at 8 kHz, in a range where sounds of low rates are loud. Between these
+// two rates the matched shelf is used.
 const matchedFrom, matchedTo = 6000, 32000
 
-// matchedShelf is the filter that has the poles of the standard's shelf at 48 kHz, moved to another rate, and is as loud as that at 0,
-// at half of the rate, and at the shelf's corner: after M. Vicanek, Matched Second Order Digital Filters (2016). It is off by 0.04 dB at
-// 8 kHz, 0.013 at 11,025 Hz and 0.001 at 22,050 Hz, at most.
+// matchedShelf is a filter with the poles of the standard's shelf at 48 kHz, moved to another rate. It has the same
+// gain at 0, at half of the rate, and at the shelf's corner. The method is from M. Vicanek, Matched Second Order
+// Digital Filters (2016). It is off by at most 0.04 dB at 8 kHz, 0.013 at 11,025 Hz and 0.001 at 22,050 Hz.
 func matchedShelf(rate int) biquad {
 	const (
 		b0, b1, b2 = 1.53512485958697, -2.69169618940638, 1.19839281085285 // BS.1770-4, table 1
 		a1, a2     = -1.69065929318241, 0.73248077421585
-		angle      = 0.04996269538445092 // of the poles, in pi
-		radius     = -0.3113181852396684 // twice the logarithm of theirs
+		angle      = 0.04996269538445092 // angle of the poles, in multiples of pi
+		radius     = -0.3113181852396684 // twice the logarithm of the poles' radius
 		corner     = 1681.974450955533
 	)
-	square := func(b0, b1, b2, sine2 float64) float64 { // of the response where sin(w/2)^2 is this
+	square := func(b0, b1, b2, sine2 float64) float64 { // square of the gain where sin(w/2)^2 is sine2
 		rest := 1 - sine2
 		sum, difference := b0+b1+b2, b0-b1+b2
 		return float64(float64(sum*sum)*rest) + float64(float64(difference*difference)*sine2) - float64(float64(16*b0*b2)*float64(rest*sine2))
@@ -79,10 +81,10 @@ func matchedShelf(rate int) biquad {
 	return f
 }
 
-// passGain makes the gain 1 at 48 kHz, where the standard has coefficients of 1, -2 and 1.
+// passGain makes the gain 1 at 48 kHz, where the standard's coefficients are 1, -2 and 1.
 const passGain = 1.0049948987146884
 
-// A weightState is what the filters keep of one channel, and the sum of the squares of what came out of them.
+// weightState is the state of the filters for one channel, and the sum of the squares of their output.
 type weightState struct{ s1, s2, p1, p2, sum float64 }
 
 // add filters samples.
@@ -103,8 +105,8 @@ func (w *weighting) add(st *weightState, samples []float32) {
 	*st = weightState{s1, s2, p1, p2, sum}
 }
 
-// take returns the sum and starts a new one. What is far below any sound becomes 0: the rest of a sound that ended
-// would else run on in numbers that processors are slow with.
+// take returns the sum and resets it. Values far below any sound become 0, because the decay after a sound would
+// otherwise reach denormal numbers, which are slow.
 func (st *weightState) take() float64 {
 	sum := st.sum
 	st.sum = 0
@@ -116,9 +118,9 @@ func (st *weightState) take() float64 {
 	return sum
 }
 
-// channelWeights has the weights of channels by BS.1770-4, table 4: a speaker at the listener's side counts more, one for low frequencies
-// not at all. Speakers called "back" are at the side (110 degrees) where there are no others beside the listener, as in 5.1, and
-// behind (135 degrees) where there are, as in 7.1.
+// channelWeights returns the weights of channels by BS.1770-4, table 4: a speaker at the side has a larger weight, one
+// for low frequencies has 0. Speakers called "back" are at the side (110 degrees) if there are no side speakers, as in
+// 5.1, and behind (135 degrees) if there are, as in 7.1.
 func channelWeights(f Format, dualMono bool) []float64 {
 	speakers := f.Speakers()
 	var all ChannelMask

@@ -33,11 +33,11 @@ func (f *File) openOgg() error {
 	return err
 }
 
-// vorbisMasks are the speakers in the order of Vorbis I, 4.3.9, as those of WAV; the order of samples is changed by vorbisOrder.
+// vorbisOrder has for each number of channels the position in a Vorbis frame (Vorbis I, 4.3.9) of each channel of WAV.
 var vorbisOrder = [...][]int{3: {0, 2, 1}, 5: {0, 2, 1, 3, 4}, 6: {0, 2, 1, 5, 3, 4}, 7: {0, 2, 1, 6, 5, 3, 4}, 8: {0, 2, 1, 7,
 	5, 6, 3, 4}}
 
-// reorder puts frames into the order of WAV.
+// reorder changes frames from the order of Vorbis to that of WAV.
 func reorder(buf []float32, channels int) {
 	if channels >= len(vorbisOrder) || vorbisOrder[channels] == nil {
 		return
@@ -51,15 +51,15 @@ func reorder(buf []float32, channels int) {
 	}
 }
 
-// packets decodes a stream of Ogg packet by packet. Vorbis and Opus share how the begin and the end of the sound follow from granule
-// positions.
+// packets decodes an Ogg stream packet by packet. Vorbis and Opus determine the begin and the end of the sound from
+// granule positions in the same way.
 type packets struct {
 	r        *ogg.Reader
 	channels int
-	decode   func(packet []byte) ([]float32, error) // interleaved
+	decode   func(packet []byte) ([]float32, error) // returns interleaved samples
 	reset    func() error
-	drop     int64 // frames of what is decoded before the sound
-	skip     int64 // of them still to be left out
+	drop     int64 // decoded frames before the sound
+	skip     int64 // frames still to be dropped
 	left     []float32
 	warned   bool
 	f        *File
@@ -92,7 +92,8 @@ func (p *packets) read(dst []float32) (int, error) {
 	return n / p.channels, nil
 }
 
-// firstPage gives how many frames the packets of the first page with a granule position decode to, and that position.
+// firstPage returns the granule position of the first page that has one, and the number of frames that its packets
+// decode to.
 func (p *packets) firstPage() (frames, granule int64, end bool, err error) {
 	p.r.Rewind()
 	if err := p.reset(); err != nil {
@@ -117,9 +118,9 @@ func (p *packets) firstPage() (frames, granule int64, end bool, err error) {
 func (f *File) openVorbis(r *ogg.Reader) error {
 	f.Codec, f.Format, f.Frames = "vorbis", sound.Format{Rate: r.Rate, Channels: r.Channels}, max(0, r.Last)
 	var d vorbis.Decoder
-	for _, h := range [][]byte{r.Headers[0], r.Headers[2]} { // the library trusts the numbers in comments; they are read by package ogg
+	for _, h := range [][]byte{r.Headers[0], r.Headers[2]} { // the library trusts the numbers in comments, so package ogg reads them
 		if err := d.ReadHeader(h); err != nil && r.Channels > 2 {
-			f.Opaque = fmt.Errorf("%d channels of Vorbis: %w", r.Channels, ogg.ErrUnsupported) // the library does not read some
+			f.Opaque = fmt.Errorf("%d channels of Vorbis: %w", r.Channels, ogg.ErrUnsupported) // the library does not support all files
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("the headers of Vorbis: %w", ogg.ErrDamaged)
@@ -140,8 +141,8 @@ func (f *File) openVorbis(r *ogg.Reader) error {
 	if err != nil {
 		return err
 	}
-	// The first page says where its sound is. If it has more than that, the begin is cut off, or, if the sound ends in it, the end. If
-	// less, it was recorded from the middle of a stream.
+	// The first page states the position of its sound. If it decodes to more frames, the begin is cut off, or, if the
+	// sound ends in this page, the end. If it decodes to fewer frames, the recording began in the middle of a stream.
 	begin := granule - frames
 	if end {
 		begin = 0
@@ -169,7 +170,7 @@ func (f *File) openOpus(r *ogg.Reader) error {
 	p.decode = func(packet []byte) (out []float32, err error) {
 		n := ogg.OpusFrames(packet) * int64(r.Channels)
 		defer func() {
-			if err != nil { // silence keeps the rest in its place
+			if err != nil { // silence of the same length keeps later packets in their place
 				out = buf[:n]
 				clear(out)
 			}
@@ -241,7 +242,7 @@ func (f *File) openMP3() error {
 	return nil
 }
 
-// mp3Reader reads what the library gives: 16 bits, two channels, whatever the file has.
+// mp3Reader reads the output of the library: always 16 bits and two channels.
 type mp3Reader struct {
 	f        *File
 	channels int
@@ -253,7 +254,7 @@ type mp3Reader struct {
 func (r *mp3Reader) rewind() (err error) {
 	defer caught(&err)
 	m := r.f.mp3
-	// A reader that cannot seek: else the library reads all of the file first.
+	// The reader cannot seek, because otherwise the library would first read the whole file.
 	in := io.MultiReader(io.NewSectionReader(r.f.in, m.Audio, m.AudioEnd-m.Audio))
 	if r.d, err = gomp3.NewDecoder(in); err != nil {
 		return fmt.Errorf("%w: %w", err, mp3.ErrDamaged)

@@ -11,8 +11,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoa"
 )
 
-// Notes are what a game wants to know of a sound besides its samples. WAV files have them in a chunk "kiln", QOA files behind the last
-// frame, where decoders of QOA do not look. All numbers are little-endian. docs/formats/sound.md is for those who read it:
+// Notes are the data about a sound that a game needs besides its samples. A WAV file has them in a chunk "kiln". A QOA
+// file has them after the last frame, which decoders of QOA ignore. All numbers are little-endian.
+// docs/formats/sound.md describes the format for readers:
 //
 //	 0  "KSND"
 //	 4  u32  size in bytes, of all of it
@@ -25,9 +26,9 @@ import (
 //	32  loops: u32 begin, u32 end, u32 kind (0 forward, 1 ping-pong, 2 backward), u32 times, 0 for ever
 //	    markers: u32 frame, u32 length, u32 bytes of the name, the name in UTF-8, zeros up to a multiple of 4
 type Notes struct {
-	Gain      float64 // dB
-	Loudness  float64 // LUFS
-	TruePeak  float64 // dBTP
+	Gain      float64 // in dB
+	Loudness  float64 // in LUFS
+	TruePeak  float64 // in dBTP
 	Momentary bool
 	Silent    bool
 	Stream    bool
@@ -38,7 +39,7 @@ type Notes struct {
 const (
 	notesMagic = "KSND"
 	notesHead  = 32
-	maxNotes   = 1 << 20 // bytes
+	maxNotes   = 1 << 20 // in bytes
 	maxNote    = 1 << 12 // bytes of a name
 )
 
@@ -48,7 +49,7 @@ const (
 	noteSilent
 )
 
-// Append writes the notes.
+// Append appends the encoded notes.
 func (n *Notes) Append(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	begin := len(b)
@@ -95,7 +96,7 @@ func (n *Notes) Append(b []byte) ([]byte, error) {
 
 var errNotes = errors.New("no notes of Kiln")
 
-// ParseNotes reads notes that begin with the first byte.
+// ParseNotes reads notes at the start of b.
 func ParseNotes(b []byte) (*Notes, error) {
 	le := binary.LittleEndian
 	if len(b) < notesHead || string(b[:4]) != notesMagic || le.Uint16(b[8:]) != 1 {
@@ -137,7 +138,7 @@ func ParseNotes(b []byte) (*Notes, error) {
 	return n, nil
 }
 
-// qoaSize is where the frames of a QOA file end, which follows from its head alone.
+// qoaSize returns the size of a QOA file up to the end of its frames, computed from its header.
 func qoaSize(channels int, samples int64) int64 {
 	frame := func(n int64) int64 { return 8 + int64(channels)*(16+8*((n+19)/20)) }
 	size := 8 + samples/qoa.FrameSamples*frame(qoa.FrameSamples)
@@ -147,7 +148,7 @@ func qoaSize(channels int, samples int64) int64 {
 	return size
 }
 
-// notesAfterQOA reads what is behind the last frame; nil if it is none of Kiln's.
+// notesAfterQOA reads the notes after the last frame. It returns nil if there are none.
 func notesAfterQOA(in io.ReaderAt, size int64) (*Notes, error) {
 	var head [12]byte
 	if _, err := in.ReadAt(head[:], 0); err != nil && err != io.EOF {

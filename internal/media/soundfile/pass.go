@@ -10,7 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ogg"
 )
 
-// Pass writes the file as it is, but for tags: the notes come in the place of those of the same names. It is for Ogg and MP3.
+// Pass writes the file with the tags replaced: the notes replace tags of the same names, and all else is unchanged. It
+// is for Ogg and MP3.
 func (f *File) Pass(to io.Writer, n *Notes) error {
 	tags := n.tags(f.Codec == "opus")
 	switch f.Container {
@@ -19,7 +20,7 @@ func (f *File) Pass(to io.Writer, n *Notes) error {
 	case MP3:
 		var texts []mp3.Text
 		for _, t := range tags {
-			if t.name != markerTag { // one text of a name is allowed
+			if t.name != markerTag { // only one text with each name is allowed
 				texts = append(texts, mp3.Text{Name: t.name, Value: t.value})
 			}
 		}
@@ -33,7 +34,7 @@ func (f *File) Pass(to io.Writer, n *Notes) error {
 	return fmt.Errorf("%s has no tags that can be changed", f.Container)
 }
 
-// noted are the names of tags that notes replace.
+// noted are the names of the tags that notes replace.
 var noted = []string{"REPLAYGAIN_TRACK_GAIN", "REPLAYGAIN_TRACK_PEAK", "REPLAYGAIN_ALBUM_GAIN", "REPLAYGAIN_ALBUM_PEAK",
 	"R128_TRACK_GAIN", "R128_ALBUM_GAIN",
 	"LOOPSTART", "LOOPLENGTH", "LOOPEND", "LOOP_START", "LOOP_LENGTH", "LOOP_END", markerTag}
@@ -55,15 +56,15 @@ func (f *File) comments(tags []tag) (all []string) {
 	return all
 }
 
-// Copy writes the file as it is.
+// Copy writes the file unchanged.
 func (f *File) Copy(to io.Writer) error {
 	_, err := io.Copy(to, io.NewSectionReader(f.in, 0, f.Size))
 	return err
 }
 
-// Finish writes an Ogg file that an encoder has just made, so that the same packets are always the same file: its comments are the notes
-// and nothing else, and its serial number follows from its packets. Of what the encoder was given, lead frames are left out at the
-// begin, and what comes after so many frames more.
+// Finish writes an Ogg file that an encoder has just made, so that the same packets always give the same file: its only
+// comments are the notes, and its serial number is computed from its packets. The sound begins after lead frames of the
+// encoder's input and has the given number of frames.
 func (f *File) Finish(to io.Writer, n *Notes, lead, frames int64) error {
 	if f.Container != Ogg {
 		return fmt.Errorf("%s has no pages that can be written", f.Container)

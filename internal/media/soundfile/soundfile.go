@@ -1,15 +1,15 @@
-// Package soundfile opens files of sound whatever their format, and writes those that a game gets.
+// Package soundfile opens sound files of several formats, and writes the formats for games.
 //
-// A file is read a piece at a time, so an hour of sound is never whole in memory. What is damaged is read as far as it goes, with a
-// warning. WAV, FLAC and QOA are read by Kiln's own decoders. Of Ogg and MP3 the container is read here, which decides where
-// the sound begins and ends to the sample, and packets of Vorbis, Opus and MP3 are decoded by libraries; one that panics counts as one
-// that reports damage.
+// A file is read in pieces, so an hour of sound is never in memory as a whole. A damaged file is read as far as
+// possible, with a warning. Kiln has its own decoders for WAV, FLAC and QOA. For Ogg and MP3, this package reads the
+// container, which determines the exact begin and end of the sound, and libraries decode the packets of Vorbis, Opus
+// and MP3. A panic of a library is handled as a damaged file.
 //
-//	soundfile.go   what is known of a file
+//	soundfile.go   properties of a file
 //	decode.go      its samples
 //	notes.go       gain, loops and markers as bytes
 //	write.go       QOA, WAV, IMA ADPCM, FLAC
-//	pass.go        a file as it is, or with other tags
+//	pass.go        a file unchanged, or with other tags
 package soundfile
 
 import (
@@ -39,12 +39,12 @@ const (
 	QOA  Container = "qoa"
 )
 
-// Extensions are what files of sound are called that can be read, in lower case and with the dot.
+// Extensions returns the extensions of sound files that can be read, in lower case and with the dot.
 func Extensions() []string {
 	return []string{wav.Extension, flac.Extension, ogg.Extension, ogg.AudioExtension, ogg.OpusExtension, mp3.Extension, qoa.Extension}
 }
 
-// Named is the format of a file by its extension, in lower case and with the dot, or "".
+// Named returns the format for an extension, in lower case and with the dot, or "".
 func Named(ext string) Container {
 	switch ext {
 	case wav.Extension:
@@ -61,14 +61,14 @@ func Named(ext string) Container {
 	return ""
 }
 
-// Loop is the frames from Begin to before End.
+// Loop is a range of frames; End is the first frame after it.
 type Loop struct {
 	Begin, End int64
 	Kind       LoopKind
-	Count      int64 // how often it is played; 0 is for ever
+	Count      int64 // how often it is played; 0 is forever
 }
 
-// LoopKind is the way a loop is played.
+// LoopKind is the direction of a loop.
 type LoopKind uint32
 
 const (
@@ -79,7 +79,7 @@ const (
 
 func (k LoopKind) String() string { return [...]string{"forward", "ping-pong", "backward"}[k] }
 
-// Marker is a frame, or as many from there as Length, that has a name.
+// Marker is a named frame, or a named range of Length frames.
 type Marker struct {
 	Name          string
 	Frame, Length int64
@@ -89,26 +89,26 @@ type Marker struct {
 type File struct {
 	Container Container
 	Codec     string // "pcm", "float", "a-law", "mu-law", "adpcm", "ms-adpcm", "flac", "vorbis", "opus", "mp3", "qoa"
-	Bits      int    // of a sample; 0 if that means nothing
+	Bits      int    // of a sample; 0 if the codec has none
 	Format    sound.Format
 	Frames    int64
 	Loops     []Loop
 	Markers   []Marker
-	Notes     *Notes   // what Kiln wrote besides, if it made the file
+	Notes     *Notes   // notes that Kiln wrote, if it made the file
 	Tags      []string // "NAME=value" of Ogg, FLAC and MP3
-	Warnings  []string // in plain words; damage met later adds one
-	Size      int64    // bytes
-	Opaque    error    // why the samples cannot be read, of a file that is well otherwise: [File.Pass] and [File.Copy] can
+	Warnings  []string // readable messages; damage found later adds one
+	Size      int64    // in bytes
+	Opaque    error    // why the samples of a valid file cannot be decoded; [File.Pass] and [File.Copy] still work
 
 	in     io.ReaderAt
 	rewind func() error
 	read   func(dst []float32) (int, error)
-	late   func() []string // warnings of a decoder
+	late   func() []string // returns the warnings of a decoder
 	ogg    *ogg.Reader
 	mp3    *mp3.File
 }
 
-// Lossy reports whether sound was lost when the file was made.
+// Lossy reports whether the codec is lossy.
 func (f *File) Lossy() bool {
 	switch f.Codec {
 	case "vorbis", "opus", "mp3", "qoa", "adpcm", "ms-adpcm":
@@ -117,13 +117,13 @@ func (f *File) Lossy() bool {
 	return false
 }
 
-// Seconds is how long the sound is.
+// Seconds returns the length of the sound.
 func (f *File) Seconds() float64 { return float64(f.Frames) / float64(f.Format.Rate) }
 
-// ErrFormat is the error of a file that is of no format that is read here.
+// ErrFormat is returned for a file of an unknown format.
 var ErrFormat = errors.New("not a sound file")
 
-// Truncated reports whether an error says that a file ends too early.
+// Truncated reports whether the error is that a file ends too early.
 func Truncated(err error) bool {
 	for _, e := range []error{wav.ErrTruncated, flac.ErrTruncated, ogg.ErrTruncated, mp3.ErrTruncated, qoa.ErrTruncated} {
 		if errors.Is(err, e) {
@@ -133,7 +133,7 @@ func Truncated(err error) bool {
 	return false
 }
 
-// Unsupported reports whether an error says that a file is right, and not read here.
+// Unsupported reports whether the error is that a valid file is not supported.
 func Unsupported(err error) bool {
 	for _, e := range []error{wav.ErrUnsupported, flac.ErrUnsupported, ogg.ErrUnsupported, mp3.ErrUnsupported, qoa.ErrUnsupported} {
 		if errors.Is(err, e) {
@@ -143,7 +143,7 @@ func Unsupported(err error) bool {
 	return false
 }
 
-// Bad reports whether an error says that a file is damaged.
+// Bad reports whether the error is that a file is damaged.
 func Bad(err error) bool {
 	for _, e := range []error{wav.ErrDamaged, flac.ErrDamaged, ogg.ErrDamaged, mp3.ErrDamaged, qoa.ErrDamaged, wav.ErrTooLarge,
 		flac.ErrTooLarge, qoa.ErrTooLarge} {
@@ -175,7 +175,7 @@ func ContainerOf(head []byte) (Container, bool) {
 	return "", false
 }
 
-// Open reads all of a file but its samples.
+// Open reads everything except the samples.
 func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	defer caught(&err)
 	head := make([]byte, min(size, 16))
@@ -197,7 +197,7 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	case QOA:
 		err = f.openQOA()
 	case MP3:
-		if err = f.openMP3(); err != nil && string(head[:3]) == "ID3" { // a tag may stand before FLAC, too
+		if err = f.openMP3(); err != nil && string(head[:3]) == "ID3" { // FLAC may begin with an ID3 tag too
 			if g := *f; g.openFLAC() == nil {
 				f, err = &g, nil
 				f.Container = FLAC
@@ -213,7 +213,7 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	return f, nil
 }
 
-// caught makes an error of a panic.
+// caught converts a panic to an error.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the decoder failed on it (%v): %w", p, ogg.ErrDamaged)
@@ -307,7 +307,7 @@ func (f *File) openQOA() error {
 	return nil
 }
 
-// tag gives the first of a name; capitals do not matter.
+// tag returns the first tag with a name, in upper or lower case.
 func (f *File) tag(name string) (string, bool) {
 	for _, t := range f.Tags {
 		if n, v, ok := strings.Cut(t, "="); ok && strings.EqualFold(n, name) {
@@ -317,8 +317,8 @@ func (f *File) tag(name string) (string, bool) {
 	return "", false
 }
 
-// tagged reads the tags that players of games agree on: LOOPSTART and LOOPLENGTH or LOOPEND, in frames, and those that Kiln writes. loops
-// says whether to read loops, which a decoder may have done.
+// tagged reads the common tags for loops, LOOPSTART and LOOPLENGTH or LOOPEND in frames, and Kiln's own tags. loops is
+// false if a decoder has already read loops.
 func (f *File) tagged(loops bool) {
 	if loops {
 		f.loopTags()
@@ -383,10 +383,10 @@ func (f *File) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// AllWarnings are those of the file, and of what was decoded of it.
+// AllWarnings returns the warnings about the file and from decoding so far.
 func (f *File) AllWarnings() []string { return append(f.late(), f.Warnings...) }
 
-// Source is the sound from its first frame on. It ends the source that was there before.
+// Source returns the sound from its first frame. It invalidates an earlier source.
 func (f *File) Source() (sound.Source, error) {
 	if f.Opaque != nil {
 		return nil, f.Opaque
@@ -397,7 +397,7 @@ func (f *File) Source() (sound.Source, error) {
 	return &source{f: f, left: f.Frames}, nil
 }
 
-// maxMissing is how many seconds of a file that is cut off are made up for by silence.
+// maxMissing is the number of seconds at the end of a truncated file that are replaced by silence.
 const maxMissing = 10
 
 type source struct {
@@ -407,7 +407,7 @@ type source struct {
 
 func (s *source) Format() sound.Format { return s.f.Format }
 
-// Read gives exactly as many frames as the file says: what the decoder lacks is silence.
+// Read returns exactly as many frames as the file states. Missing ones are silent.
 func (s *source) Read(dst []float32) (frames int, err error) {
 	defer caught(&err)
 	ch := s.f.Format.Channels

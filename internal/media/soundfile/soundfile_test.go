@@ -14,9 +14,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/sound"
 )
 
-// The files in testdata are two sines, 440 Hz on the left and 660 Hz on the right, of 24,321 frames at 48 kHz and a quarter of full
-// scale, as oggenc,
-// opusenc and lame encode them, with a loop in their tags. frames is odd on purpose: every encoder pads.
+// The files in testdata contain two sines, 440 Hz on the left and 660 Hz on the right, 24,321 frames at 48 kHz and a
+// quarter of full scale. They were encoded by oggenc, opusenc and lame, with a loop in their tags. The number of frames
+// is odd on purpose, because every encoder pads.
 const toneFrames = 24321
 
 func read(t testing.TB, name string) []byte {
@@ -52,7 +52,7 @@ func samples(t testing.TB, f *File) []float32 {
 	return all
 }
 
-// tone is what was encoded.
+// tone returns the sound that was encoded.
 func tone(frames int) []float32 {
 	all := make([]float32, 2*frames)
 	for i := range frames {
@@ -62,7 +62,7 @@ func tone(frames int) []float32 {
 	return all
 }
 
-// ratio of a sound to its difference from another, in dB.
+// ratio returns the ratio of a sound to its difference from another, in dB.
 func ratio(want, got []float32) float64 {
 	var power, noise float64
 	for i, v := range want {
@@ -72,7 +72,8 @@ func ratio(want, got []float32) float64 {
 	return 10 * math.Log10(power/noise)
 }
 
-// Each format gives as many frames as were encoded, each in its place: a frame off would be a ratio of 20 dB at most.
+// TestToTheFrame checks that each format gives exactly the encoded frames, each in its place. If they were one frame
+// off, the ratio would be at most 20 dB.
 func TestToTheFrame(t *testing.T) {
 	want := tone(toneFrames)
 	for name, least := range map[string]float64{"tone.ogg": 35, "tone.opus": 25, "tone.mp3": 25} {
@@ -81,7 +82,7 @@ func TestToTheFrame(t *testing.T) {
 			t.Errorf("%s: %d frames, %+v", name, f.Frames, f.Format)
 			continue
 		}
-		for range 2 { // again from the begin
+		for range 2 { // a second time from the begin
 			got := samples(t, f)
 			if r := ratio(want[2000:len(want)-2000], got[2000:]); r < least {
 				t.Errorf("%s: %.1f dB from what was encoded, want %.0f", name, r, least)
@@ -100,7 +101,7 @@ func TestToTheFrame(t *testing.T) {
 	}
 }
 
-// Other tags leave the sound as it is, to the bit, and are read again. Twice is as once.
+// TestPass checks that other tags do not change the sound, and can be read back. A second pass changes nothing.
 func TestPass(t *testing.T) {
 	n := &Notes{Gain: -3.25, Loudness: -20, TruePeak: -12, Loops: []Loop{{Begin: 5, End: 24000}}, Markers: []Marker{{"hit", 7, 2}}}
 	for _, name := range []string{"tone.ogg", "tone.opus", "tone.mp3"} {
@@ -142,7 +143,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// Notes are read as they were written, wherever they stand.
+// TestNotes checks that notes are read as they were written, wherever they are stored.
 func TestNotes(t *testing.T) {
 	n := &Notes{Gain: -3.5, Loudness: -19.5, TruePeak: -0.25, Momentary: true, Stream: true,
 		Loops:   []Loop{{100, 900, PingPong, 3}, {5, 6, Backward, 0}},
@@ -182,7 +183,7 @@ func TestNotes(t *testing.T) {
 			return o.WAV(to, src(), wav.IMAADPCM, Metadata(n.Loops, n.Markers))
 		},
 	} {
-		// What is measured is known at the end.
+		// Measured values are known at the end.
 		o := &Output{Frames: 1000, Block: 256, Notes: &Notes{Loops: n.Loops, Markers: n.Markers}}
 		o.Finish = func() { *o.Notes = *n }
 		var b bytes.Buffer
@@ -206,7 +207,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// What is damaged is an error or silence, with words; memory and time stay small.
+// TestDamage checks that damage gives an error or silence with a warning, and takes little memory and time.
 func TestDamage(t *testing.T) {
 	for _, name := range []string{"tone.ogg", "tone.opus", "tone.mp3"} {
 		whole := read(t, name)
@@ -234,7 +235,7 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
-	// A last page that claims years.
+	// A last page that claims a length of years.
 	claims := slices.Clone(read(t, "tone.ogg"))
 	last := bytes.LastIndex(claims, []byte("OggS"))
 	binary.LittleEndian.PutUint64(claims[last+6:], 1<<40)
@@ -294,7 +295,7 @@ func FuzzNotes(f *testing.F) {
 		}
 		again, err := n.Append(nil)
 		if err != nil {
-			return // names that are longer than are written
+			return // names longer than the limit for writing
 		}
 		if _, err := ParseNotes(again); err != nil {
 			t.Errorf("%v of what was written of %q", err, data)
@@ -302,7 +303,7 @@ func FuzzNotes(f *testing.F) {
 	})
 }
 
-// What an encoder made has the frames that are asked for, with the samples that they had.
+// TestFinish checks that an encoded file has the requested frames, with their samples.
 func TestFinish(t *testing.T) {
 	for name, lead := range map[string]int64{"tone.ogg": 0, "tone.opus": 700} {
 		f := open(t, read(t, name))

@@ -12,24 +12,24 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/sound"
 )
 
-// Output says how a sound is written.
+// Output has the settings for writing a sound.
 type Output struct {
 	Frames int64
 	Notes  *Notes
-	Finish func() // called once all samples are read, to fill in what of the notes is measured; their size stays the same
-	Dither bool   // of 16 bits
-	Block  int    // bytes of a block of ADPCM for each channel
-	Bits   int    // of FLAC
+	Finish func() // called after all samples are read, to set measured values in the notes; the size of the notes must not change
+	Dither bool   // for 16 bits
+	Block  int    // bytes of an ADPCM block for each channel
+	Bits   int    // for FLAC
 	Count  *Count
 }
 
-// Count is what happened to samples.
+// Count is the number of changed samples.
 type Count struct {
 	Clipped int64 // beyond full scale
-	Invalid int64 // no numbers
+	Invalid int64 // not numbers
 }
 
-// pieceFrames is how much is read at a time.
+// pieceFrames is the number of frames that are read at a time.
 const pieceFrames = 4096
 
 // pieces reads a source to its end.
@@ -71,7 +71,7 @@ func (o *Output) counted(clipped, invalid int64) {
 	}
 }
 
-// QOA writes QOA, with the notes behind its last frame.
+// QOA writes a QOA file, with the notes after its last frame.
 func (o *Output) QOA(to io.Writer, src sound.Source) error {
 	f := src.Format()
 	e, err := qoa.NewEncoder(to, f.Rate, f.Channels, o.Frames)
@@ -98,7 +98,7 @@ func (o *Output) notes() ([]byte, error) {
 	return o.Notes.Append(nil)
 }
 
-// WAV writes WAV of a coding: PCM of 16 bits, float, IMA ADPCM.
+// WAV writes a WAV file with a coding: PCM of 16 bits, float, or IMA ADPCM.
 func (o *Output) WAV(to io.Writer, src sound.Source, coding wav.Coding, m wav.Metadata) error {
 	f := src.Format()
 	format := wav.Format{Rate: f.Rate, Channels: f.Channels, Coding: coding, Mask: uint32(f.Mask)}
@@ -111,7 +111,7 @@ func (o *Output) WAV(to io.Writer, src sound.Source, coding wav.Coding, m wav.Me
 		format.Bits, format.Block, format.Mask = 4, o.Block*f.Channels, 0
 	}
 	var err error
-	if m.Private, err = o.Notes.Append(nil); err != nil { // for its size, which stands in the head
+	if m.Private, err = o.Notes.Append(nil); err != nil { // only its size is needed, for the header
 		return err
 	}
 	w, err := wav.NewWriter(to, format, m, o.Frames)
@@ -132,7 +132,7 @@ func (o *Output) WAV(to io.Writer, src sound.Source, coding wav.Coding, m wav.Me
 	return w.Close()
 }
 
-// Metadata are loops and markers as WAV has them.
+// Metadata returns loops and markers in the form of WAV.
 func Metadata(loops []Loop, markers []Marker) (m wav.Metadata) {
 	for _, l := range loops {
 		m.Loops = append(m.Loops, wav.Loop{Begin: l.Begin, End: l.End, Type: wav.LoopType(l.Kind), Count: uint32(l.Count)})
@@ -143,7 +143,7 @@ func Metadata(loops []Loop, markers []Marker) (m wav.Metadata) {
 	return m
 }
 
-// FLAC writes FLAC. Its notes are comments, which come before the samples: they must be filled in already.
+// FLAC writes a FLAC file. Its notes are comments, which come before the samples, so they must be complete.
 func (o *Output) FLAC(to io.WriteSeeker, src sound.Source) error {
 	f := src.Format()
 	var comments []flac.Comment
@@ -184,12 +184,12 @@ func (o *Output) FLAC(to io.WriteSeeker, src sound.Source) error {
 
 type tag struct{ name, value string }
 
-// markerTag is a marker in comments and tags: its frame, a plus and its length if it has one, a space, its name.
+// markerTag is the name of a marker in comments and tags. Its value is the frame, a plus and the length if there is
+// one, a space, and the name.
 const markerTag = "KILN_MARKER"
 
-// tags are the notes as comments of Vorbis, FLAC and Opus and as texts of MP3: names that players know, where there are any. Opus has
-// gain in
-// 1/256 dB.
+// tags returns the notes as comments of Vorbis, FLAC and Opus and as texts of MP3. It uses names that players know
+// where there are any. In Opus the gain is in units of 1/256 dB.
 func (n *Notes) tags(opus bool) (all []tag) {
 	if n.Gain != 0 {
 		if opus {

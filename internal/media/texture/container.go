@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
 )
 
-// write puts levels into the container.
+// write writes the levels as a file of the container's format.
 func (p *Plan) write(levels [][]byte) ([]byte, error) {
 	layers, depth := 0, 0
 	switch p.images.Shape {
@@ -48,8 +48,8 @@ func (p *Plan) write(levels [][]byte) ([]byte, error) {
 	return nil, fmt.Errorf("texture container %q is unknown", p.o.Container)
 }
 
-// writePNG writes the one level of a picture. Colours that are multiplied by alpha stay so: engines that load PNG blend its numbers as they
-// are.
+// writePNG writes the first level as a PNG. Premultiplied colours stay premultiplied: engines that load PNG blend them
+// as they are.
 func (p *Plan) writePNG(level []byte) ([]byte, error) {
 	var b bytes.Buffer
 	bounds := image.Rect(0, 0, p.Width, p.Height)

@@ -36,7 +36,7 @@ func open(t testing.TB, data []byte) *File {
 	return f
 }
 
-// names of all formats of 8 bits a channel, and of light.
+// formatNames returns the formats of 8 bits a channel, or those of light.
 func formatNames(float bool) (names []string) {
 	for _, f := range formats {
 		if f.float == float {
@@ -46,7 +46,7 @@ func formatNames(float bool) (names []string) {
 	return names
 }
 
-// mistake is the largest difference and the mean squared one in the channels that a format keeps.
+// mistake returns the largest difference and the mean squared one, in the channels that a format keeps.
 func mistake(got, want *pixel.Image, channels int) (worst int, mse float64) {
 	for i := range got.Pix {
 		if i%4 < channels {
@@ -58,8 +58,8 @@ func mistake(got, want *pixel.Image, channels int) (worst int, mse float64) {
 	return worst, mse
 }
 
-// Whatever is coded in whatever format, at any size, comes back at each level as what it was, nearly; the rest of the channels as
-// graphics cards have it.
+// TestAnySize encodes in each format at many sizes, and decodes each level again. The result must be nearly the same;
+// channels that the format does not keep have the values that graphics cards use.
 func TestAnySize(t *testing.T) {
 	for _, name := range formatNames(false) {
 		f, _ := formatNamed(name)
@@ -98,7 +98,7 @@ func TestAnySize(t *testing.T) {
 	}
 }
 
-// All shapes, in both containers: every image comes back in its place.
+// TestShapes encodes all shapes in both containers. Each image must be decoded from its place.
 func TestShapes(t *testing.T) {
 	for _, container := range []string{"ktx2", "dds"} {
 		for _, tt := range []struct {
@@ -111,7 +111,7 @@ func TestShapes(t *testing.T) {
 				file := open(t, encode(t, im, o, Tools{}))
 				shape := tt.shape
 				if container == "dds" && tt.n == 1 {
-					shape = Flat // the file does not tell
+					shape = Flat // the file does not record the shape
 				}
 				if file.Shape != shape || file.Container != container || file.Levels != 4 {
 					t.Fatalf("%s of %v: %+v", container, tt, file)
@@ -138,7 +138,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// The same bytes, whoever helps.
+// TestWorkers checks that the bytes do not depend on the number of workers.
 func TestWorkers(t *testing.T) {
 	m := gradient(67, 45, 2)
 	for i := range m.Pix {
@@ -183,14 +183,14 @@ func TestLight(t *testing.T) {
 			}
 		}
 	}
-	// Colours of 8 bits become light: 188 is half of white.
+	// 8-bit colours are decoded to light: 188 is half of white.
 	grey := &pixel.Image{Width: 1, Height: 1, Pix: []byte{188, 0, 255, 255}}
 	file := open(t, encode(t, Images{Pictures: []*pixel.Picture{{Eight: grey}}}, with(func(o *Options) { o.Format = "rgba16f" }), Tools{}))
 	p, err := file.Picture(0, 0, 0, 0)
 	if err != nil || math.Abs(float64(p.Float.Pix[0])-0.5029) > 0.001 || p.Float.Pix[2] != 1 || file.Format != "RGBA16F" {
 		t.Errorf("%v %v", p.Float.Pix, err)
 	}
-	// Light of a colour texture with 8 bits is clamped and encoded.
+	// Light becomes a colour texture with 8 bits by clamping and encoding.
 	hdr := &pixel.Float{Width: 1, Height: 1, Pix: []float32{7, 0.5029, 0, 1}}
 	file = open(t, encode(t, Images{Pictures: []*pixel.Picture{{HDR: true, Float: hdr}}}, with(func(o *Options) { o.Format, o.Use = "rgba8", "hdr" }), Tools{}))
 	if p, err := file.Picture(0, 0, 0, 0); err != nil || [4]byte(p.Eight.Pix) != [4]byte{255, 188, 0, 255} || !strings.HasSuffix(file.Format, "sRGB") {
@@ -198,7 +198,8 @@ func TestLight(t *testing.T) {
 	}
 }
 
-// What a game samples is what a preview shows: swizzled, straight, the right way up.
+// TestPictureIsStraight checks that a preview shows what a game samples: swizzled, with straight alpha, the right way
+// up.
 func TestPictureIsStraight(t *testing.T) {
 	m := &pixel.Image{Width: 2, Height: 2, Pix: []byte{255, 0, 0, 128, 0, 255, 0, 255, 10, 200, 30, 255, 90, 80, 70, 200}}
 	for _, srgb := range []bool{false, true} {
@@ -241,7 +242,7 @@ func TestProcessing(t *testing.T) {
 	if !bytes.Equal(red.Pix, []byte{255, 0, 255, 255, 200, 10, 20, 255}) {
 		t.Error("the picture was changed")
 	}
-	// Coverage: a fence of one opaque pixel in four passes the test at each level.
+	// Coverage: if one of four pixels of a fence is opaque, the same share passes the test at each level.
 	fence := pixel.New(16, 16)
 	for i := 3; i < len(fence.Pix); i += 16 {
 		fence.Pix[i] = 255
@@ -257,12 +258,12 @@ func TestProcessing(t *testing.T) {
 			pass++
 		}
 	}
-	if pass != 32 { // of 64: each pixel of level 1 is half covered in one of two columns, and none in the other
+	if pass != 32 { // of 64: in level 1, the pixels of one of two columns are half covered, the others empty
 		t.Errorf("%d of 64 pixels pass", pass)
 	}
 }
 
-// Every pair of containers and formats: what is asked for decides whether a file is kept.
+// TestKeeps checks for each pair of container and format whether the options keep a file.
 func TestKeeps(t *testing.T) {
 	im := Images{Flat, pictures(1, 8, 8)}
 	make := func(change func(*Options)) []byte { return encode(t, im, with(change), Tools{}) }
@@ -334,7 +335,7 @@ func TestKeeps(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	good := encode(t, Images{Flat, pictures(1, 8, 8)}, Defaults(), Tools{})
 	other := bytes.Clone(good)
-	other[12] = 200 // a vkFormat that nobody uses
+	other[12] = 200 // a vkFormat that is never used
 	for _, tt := range []struct {
 		name string
 		data []byte
@@ -386,7 +387,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// What is wrong with a container is said in words, of the file and not of the package that reads it.
+// TestContainerMessages checks that errors about a container describe the file, and do not name the package that reads
+// it.
 func TestContainerMessages(t *testing.T) {
 	for code, err := range map[string]error{"K1204": ktx2.ErrDamaged, "K1203": dds.ErrTruncated, "K1205": dds.ErrUnsupported} {
 		var p *processor.Problem

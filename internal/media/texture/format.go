@@ -7,19 +7,19 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
 )
 
-// A format is a pixel format by the name that settings have for it, and what containers call it.
+// format is a pixel format: its name in settings, and its names in the containers.
 type format struct {
 	name     string
-	family   string // that it belongs to
-	channels int    // that it keeps, from red on
-	float    bool   // light over 1
-	side     int    // of a block, in pixels; 1 if there are none
+	family   string // its family
+	channels int    // number of channels that it keeps, from red on
+	float    bool   // holds light over 1
+	side     int    // of a block, in pixels; 1 if it has no blocks
 
-	ktx2, ktx2SRGB ktx2.Format // 0: there is none
+	ktx2, ktx2SRGB ktx2.Format // 0 if there is none
 	dds, ddsSRGB   dds.Format
 }
 
-// formats is all that can be made, by the numbers of Vulkan (VkFormat) and DXGI.
+// formats are all formats that can be made, with the numbers of Vulkan (VkFormat) and DXGI.
 var formats = []format{
 	{"rgba8", "none", 4, false, 1, 37, 43, 28, 29},
 	{"rg8", "none", 2, false, 1, 16, 0, 49, 0},
@@ -27,7 +27,7 @@ var formats = []format{
 	{"rgba16f", "none", 4, true, 1, 97, 0, 10, 0},
 	{"rgb9e5", "none", 3, true, 1, 123, 0, 67, 0},
 	{"bc1", "bc", 3, false, 4, 131, 132, 71, 72},
-	{"bc1a", "bc", 4, false, 4, 133, 134, 71, 72}, // bc1 with pixels that are not there
+	{"bc1a", "bc", 4, false, 4, 133, 134, 71, 72}, // bc1 with transparent pixels
 	{"bc3", "bc", 4, false, 4, 137, 138, 77, 78},
 	{"bc4", "bc", 1, false, 4, 139, 0, 80, 0},
 	{"bc5", "bc", 2, false, 4, 141, 0, 83, 0},
@@ -51,7 +51,8 @@ func formatNamed(name string) (format, error) {
 	return format{}, fmt.Errorf("texture format %q is unknown", name)
 }
 
-// choose is what format = "auto" means. Alpha: something is transparent; grey: one channel says all; hdr: the file holds floating point.
+// choose returns the format for format = "auto". alpha means that some pixels are transparent, grey that the channels
+// are equal, hdr that the file holds floating point.
 func choose(use, family string, alpha, grey, hdr bool) string {
 	pick := func(yes bool, a, b string) string {
 		if yes {
@@ -66,7 +67,7 @@ func choose(use, family string, alpha, grey, hdr bool) string {
 		return "rgb9e5"
 	case use == "hdr", use == "data" && hdr:
 		return "rgba16f"
-	case use == "data": // a table is no picture: a lost bit may be another item
+	case use == "data": // exact, because each bit of a data table may matter
 		return "rgba8"
 	}
 	switch family {

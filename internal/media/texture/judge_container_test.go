@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// checked makes a texture and holds the file against its specification.
+// checked makes a texture and checks the file against its specification.
 func checked(t *testing.T, im Images, o Options) {
 	t.Helper()
 	data := encode(t, im, o, Tools{Workers: 1})
@@ -24,7 +24,7 @@ func checked(t *testing.T, im Images, o Options) {
 	}
 }
 
-// variants are what may be said beside the format, and shows in the file.
+// variants are options besides the format that change the file.
 var variants = []func(*Options){
 	func(*Options) {},
 	func(o *Options) { o.Compress = "zstd" },
@@ -48,7 +48,8 @@ func containerFormats(container string) (names []string) {
 	return names
 }
 
-// Every format at every size from 1 x 1 to 17 x 17 with all its mips, the variants taking turns: each meets each format at 26 sizes.
+// TestFilesObeyTheirSpecification makes each format at each size from 1 x 1 to 17 x 17 with all its mips. The variants
+// take turns: each is used with each format at 26 sizes.
 func TestFilesObeyTheirSpecification(t *testing.T) {
 	for _, container := range []string{"ktx2", "dds"} {
 		for n, name := range containerFormats(container) {
@@ -66,7 +67,8 @@ func TestFilesObeyTheirSpecification(t *testing.T) {
 	}
 }
 
-// Every shape in every format with every variant; and what format = "auto" chooses.
+// TestShapesObeyTheirSpecification makes each shape in each format with each variant, and with the formats that "auto"
+// chooses.
 func TestShapesObeyTheirSpecification(t *testing.T) {
 	for _, container := range []string{"ktx2", "dds"} {
 		for _, shape := range []struct {
@@ -79,7 +81,7 @@ func TestShapesObeyTheirSpecification(t *testing.T) {
 				change(&o)
 				for _, o.Format = range containerFormats(container) {
 					if _, err := NewPlan(im, o); err != nil {
-						if codeOf(err) != "K1211" { // such as ETC2 in 3-D
+						if codeOf(err) != "K1211" { // such as ETC2 in 3D
 							t.Errorf("%s %s %v: %v", container, o.Format, shape, err)
 						}
 						continue

@@ -15,15 +15,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// hostileLimits are small, so that what ignores them shows.
+// hostileLimits are small, so that code that ignores them is noticed.
 var hostileLimits = pixel.Limits{MaxSide: 4096, MaxBytes: 1 << 20}
 
-// hostileMost is the memory, freed or not, that one file may cost under hostileLimits: eight times what its pixels may take, for
-// a decoder's own picture with 16 bits, the one of 8 bits and the one in floating point that are made of it; and 16 MiB for tables,
-// windows of inflating, and a colour profile of up to 4 MiB, which doubles as it grows.
+// hostileMost is the memory, freed or not, that one file may take under hostileLimits. It is eight times the limit for
+// pixels, for the decoder's own picture with 16 bits and the pictures of 8 bits and in floating point that are made
+// from it; and 16 MiB for tables, inflate windows, and a colour profile of up to 4 MiB, whose buffer doubles as it
+// grows.
 const hostileMost = 8<<20 + 16<<20
 
-// allocated is the memory that work takes in all.
+// allocated returns the memory that work allocates in total.
 func allocated(work func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -32,7 +33,7 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// openHostile does all that a processor does with a file before it has looked at it.
+// openHostile does what a processor does with every file that it opens.
 func openHostile(name string, data []byte) error {
 	if !IsFile(data) {
 		_, err := pixel.DecodePicture(name, data, hostileLimits)
@@ -46,7 +47,7 @@ func openHostile(name string, data []byte) error {
 	return err
 }
 
-// hugeNumbers are put over a file's fields.
+// hugeNumbers are the bytes that replace a file's fields.
 func hugeNumbers() [][]byte {
 	var all [][]byte
 	for _, v := range []uint32{4096, 65535, 1 << 20, 1<<31 - 1, 1<<32 - 1} {
@@ -58,7 +59,7 @@ func hugeNumbers() [][]byte {
 	return append(all, []byte{0xff}, bytes.Repeat([]byte{0xff}, 8))
 }
 
-// goodFiles are pictures of every format that is read, and textures.
+// goodFiles are pictures in every format that can be read, and textures.
 func goodFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	dir := filepath.Join("..", "pixel", "testdata")
@@ -78,7 +79,7 @@ func goodFiles(t *testing.T) map[string][]byte {
 		files[e.Name()] = data
 	}
 	for _, container := range []string{"ktx2", "dds"} {
-		for _, name := range []string{"rgba8", "bc7", "bc6h", "astc8x8"} { // each of another decoder, or another size of block
+		for _, name := range []string{"rgba8", "bc7", "bc6h", "astc8x8"} { // each has another decoder or another block size
 			if name == "astc8x8" && container == "dds" {
 				continue
 			}
@@ -93,7 +94,8 @@ func goodFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// Whatever number in the head of a file is made huge, reading it stays within the memory that its limits allow.
+// TestHugeNumbersCostNothing replaces each number in a file's header by a huge one. Reading the file must stay within
+// the memory that its limits allow.
 func TestHugeNumbersCostNothing(t *testing.T) {
 	for name, good := range goodFiles(t) {
 		if err := openHostile(name, good); err != nil {
@@ -122,7 +124,7 @@ func TestHugeNumbersCostNothing(t *testing.T) {
 	}
 }
 
-// mendPNG makes the checksums right, as far as chunks can be followed: else nothing behind them is reached.
+// mendPNG corrects the checksums, as far as chunks can be followed, so that the data behind them is read.
 func mendPNG(data []byte) {
 	for at := 8; at+12 <= len(data); {
 		n := int(binary.BigEndian.Uint32(data[at:]))
@@ -134,7 +136,7 @@ func mendPNG(data []byte) {
 	}
 }
 
-// deflated is zeros, packed.
+// deflated returns n deflated zeros.
 func deflated(t *testing.T, n int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -161,7 +163,7 @@ func pngFile(width, height uint32, chunks ...[]byte) []byte {
 	return data
 }
 
-// tiffFile is grey of 8 bits in one strip of deflated bytes.
+// tiffFile is a grey picture of 8 bits in one strip of deflated bytes.
 func tiffFile(width, height uint32, strip []byte) []byte {
 	entries := [][3]uint32{
 		{256, 4, width}, {257, 4, height}, {258, 3, 8}, {259, 3, 8}, {262, 3, 1}, {273, 4, 8}, {277, 3, 1}, {278, 4, height}, {279, 4, uint32(len(strip))},
@@ -178,7 +180,7 @@ func tiffFile(width, height uint32, strip []byte) []byte {
 	return append(data, 0, 0, 0, 0)
 }
 
-// ktx2Bomb is a texture of zeros, packed by Zstandard.
+// ktx2Bomb is a texture of zeros, compressed by Zstandard.
 func ktx2Bomb(t *testing.T, f ktx2.Format, width, height, layers int) []byte {
 	t.Helper()
 	w, h, n := f.Block()
@@ -190,7 +192,7 @@ func ktx2Bomb(t *testing.T, f ktx2.Format, width, height, layers int) []byte {
 	return data
 }
 
-// Bombs: small files that are well formed, and become large.
+// TestBombs reads small valid files that expand to large pictures.
 func TestBombs(t *testing.T) {
 	const huge = 256 << 20
 	zeros := deflated(t, huge)

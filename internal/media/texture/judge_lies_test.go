@@ -14,10 +14,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// lieSide is what lying heads claim: the most that is read, a gibibyte as pixels of 8 bits.
+// lieSide is the size that false headers claim: the largest that is accepted, a gibibyte in 8-bit pixels.
 const lieSide = 16384
 
-// lies are files of every format whose heads claim a side so large, followed by about as many bytes of nothing as are asked for.
+// lies returns files of every format whose headers claim this size, followed by about more bytes without content.
 func lies(t *testing.T, side, more int) map[string][]byte {
 	t.Helper()
 	le, be := binary.LittleEndian, binary.BigEndian
@@ -74,7 +74,7 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 		})
 	}
 	for _, name := range []string{"deflate.tif", "lzw.tif", "packbits.tif", "palette.tif", "raw.tif"} {
-		patched(name, func(data []byte) { // II: the size is in the first two tags
+		patched(name, func(data []byte) { // little-endian (II): the size is in the first two tags
 			at := int(le.Uint32(data[4:])) + 2
 			for ; le.Uint16(data[at:]) <= 278; at += 12 {
 				if tag := le.Uint16(data[at:]); tag == 256 || tag == 257 || tag == 278 {
@@ -84,7 +84,7 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 			}
 		})
 	}
-	half := n / 2 // light of that side is over the limits
+	half := n / 2 // light of the full size would exceed the limits
 	hdr := regexp.MustCompile(`-Y \d+ \+X \d+\n`).ReplaceAll(good("rgb.hdr"), []byte("-Y 8192 +X 8192\n"))
 	files["rgb.hdr"] = append(hdr, make([]byte, more)...)
 	patched("rgb.exr", func(data []byte) {
@@ -97,13 +97,13 @@ func lies(t *testing.T, side, more int) map[string][]byte {
 	return files
 }
 
-// lyingPNGs have pixels that are no zlib, or a MiB of zeros and then nothing.
+// lyingPNGs have pixels that are not zlib data, or a MiB of zeros and then nothing.
 func lyingPNGs(t *testing.T, n uint32, more int) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	nothing := append([]byte("IDAT"), "no zlib"...)             // no zlib
 	nothing = append(nothing, make([]byte, more)...)            //
-	begun := append([]byte("IDAT"), deflated(t, 1<<20)...)      // a MiB of zeros, and then nothing
+	begun := append([]byte("IDAT"), deflated(t, 1<<20)...)      // a MiB of zeros, then nothing
 	begun = append(begun[:len(begun)-8], make([]byte, more)...) //
 	for kind, idat := range map[string][]byte{"nothing.png": nothing, "begun.png": begun} {
 		data := pngFile(n, n, idat)
@@ -151,9 +151,10 @@ func lyingTextures(t *testing.T, side, more int) map[string][]byte {
 	return files
 }
 
-// What a head claims costs nothing: memory is taken for what the data behind it holds.
+// TestAllocForALyingHead checks that a false header takes no memory: memory is allocated only for data that the file
+// contains.
 func TestAllocForALyingHead(t *testing.T) {
-	const more = 48 << 10 // more than the least that a PNG or KTX2 of that size must have
+	const more = 48 << 10 // more than the minimum for a PNG or KTX2 of that size
 	for _, more := range []int{100, more} {
 		for name, data := range lies(t, lieSide, more) {
 			t.Run(name, func(t *testing.T) {

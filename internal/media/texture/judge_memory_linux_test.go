@@ -13,10 +13,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 )
 
-// peakMost is the memory that the real kiln may take for a project of hostile files with two workers, whatever their heads claim.
+// peakMost is the memory in bytes that the real kiln may take for a project of hostile files with two workers, whatever
+// their headers claim.
 const peakMost = 600e6
 
-// peakOf runs the real kiln, and tells the most memory that it had. That some jobs fail is fine; that it is killed or panics is not.
+// peakOf runs the real kiln and returns its peak memory. Failed jobs are accepted; a kill or a panic is an error.
 func peakOf(t *testing.T, kiln string, args ...string) int64 {
 	t.Helper()
 	cmd := exec.Command(kiln, args...)
@@ -32,10 +33,10 @@ func peakOf(t *testing.T, kiln string, args ...string) int64 {
 	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 }
 
-// hostileProject is a folder of files by their paths.
+// hostileProject has the contents of files by path.
 type hostileProject map[string]string
 
-// write puts them into a folder.
+// write writes the files to a folder.
 func (p hostileProject) write(t *testing.T, dir string) {
 	t.Helper()
 	for name, data := range p {
@@ -49,7 +50,7 @@ func (p hostileProject) write(t *testing.T, dir string) {
 	}
 }
 
-// flatPNG is a true picture, grey, white or of RGBA, all of one colour.
+// flatPNG is a valid picture of one colour: grey, white, or with alpha.
 func flatPNG(t *testing.T, side int, colour byte) []byte {
 	t.Helper()
 	bytesAPixel := map[byte]int{0: 1, 2: 3, 6: 4}[colour]
@@ -145,7 +146,7 @@ processor = "atlas"
 	}
 	for name, files := range map[string]hostileProject{"several": several, "flat": flat} {
 		t.Run(name+" side by side", func(t *testing.T) {
-			// Each that needs more than the limit runs alone, and the others beside each other below it.
+			// A job that needs more than the limit runs alone. The others run concurrently below the limit.
 			var peaks [2]int64
 			for i, workers := range []string{"1", "2"} {
 				dir := t.TempDir()
@@ -168,7 +169,7 @@ def process(job):
     job.write(str(m.width))
 `
 
-// ktx2Flat is a texture of four channels, packed.
+// ktx2Flat is a compressed texture of four channels.
 func ktx2Flat(t *testing.T, side int) []byte {
 	t.Helper()
 	o := with(func(o *Options) { o.Format, o.Compress, o.Mips = "rgba8", "zstd", false })

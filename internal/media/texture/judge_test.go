@@ -25,11 +25,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// What Kiln encodes is decoded by programs of others: astcenc, libsquish, and the WebGL 2 of a headless Chromium. Each must see as good
-// a picture as Kiln's own decoder does, within 0.01 dB.
+// The textures that Kiln encodes are decoded by other programs: astcenc, libsquish, and the WebGL 2 of a headless
+// Chromium. The error of each must be within 0.01 dB of that of Kiln's own decoder.
 
-// judged is a picture with all that blocks are bad at: edges, two colours in a block, soft slopes, grain, and an alpha that goes its
-// own way. Sides are multiples of 4 and not of 6 or 8: WebGL refuses others for BC.
+// judged is a picture that is difficult for block formats: edges, two colours in a block, gradients, noise, and an
+// alpha that is independent of the colours. The sides are multiples of 4, which WebGL requires for BC, but not of 6 or
+// 8.
 func judged() *pixel.Image {
 	m := pixel.New(124, 92)
 	seed := uint32(1)
@@ -63,7 +64,7 @@ func judgedOpaque() *pixel.Image {
 	return m
 }
 
-// judgedCutout is judged with pixels that are not there: black, as BC1 decodes them.
+// judgedCutout is judged with transparent pixels, which are black, as BC1 decodes them.
 func judgedCutout() *pixel.Image {
 	m := judgedOpaque()
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -76,7 +77,7 @@ func judgedCutout() *pixel.Image {
 
 var qualities = []string{"fast", "normal", "best"}
 
-// blocks is the first level of a picture as Kiln encodes it, its own decoder's picture of it, and the format in the file.
+// blocks returns the first level as Kiln encodes it, its own decoder's picture of it, and the format in the file.
 func blocks(t *testing.T, m *pixel.Image, format, quality string, srgb bool) ([]byte, *pixel.Picture, ktx2.Format) {
 	t.Helper()
 	o := Options{Format: format, Quality: quality, Container: "ktx2", Use: "data"}
@@ -95,7 +96,7 @@ func blocks(t *testing.T, m *pixel.Image, format, quality string, srgb bool) ([]
 	return file.Levels[0], own, file.Format
 }
 
-// decibels is the PSNR of the first channels, and the largest difference. White is 1.
+// decibels returns the PSNR of the first channels, and the largest difference. White is 1.
 func decibels(got, want *pixel.Float, channels int) (db, worst float64) {
 	mse := 0.0
 	for i := range want.Pix {
@@ -108,7 +109,7 @@ func decibels(got, want *pixel.Float, channels int) (db, worst float64) {
 	return -10 * math.Log10(mse), worst
 }
 
-// agree holds another decoder's picture against ours.
+// agree compares the picture of another decoder with Kiln's.
 func agree(t *testing.T, name string, theirs, ours, source *pixel.Float, channels int) {
 	t.Helper()
 	if theirs.Width != ours.Width || theirs.Height != ours.Height || len(theirs.Pix) != len(ours.Pix) {
@@ -175,7 +176,8 @@ func TestJudgedByAstcenc(t *testing.T) {
 	}
 }
 
-// Libsquish decodes BC1 and BC3. (Its version 1.15 does not read the BC4 and BC5 that it writes.) Its driver belongs to the benchmark.
+// TestJudgedBySquish decodes BC1 and BC3 with libsquish. Its version 1.15 does not read the BC4 and BC5 that it writes.
+// Its driver is part of the benchmark.
 func TestJudgedBySquish(t *testing.T) {
 	compiler := outside(t, "BC1 and BC3", "g++")
 	ctx, dir := bounded(t), t.TempDir()
@@ -206,7 +208,7 @@ func TestJudgedBySquish(t *testing.T) {
 //go:embed testdata/judge.js
 var judgeJS string
 
-// webGL is the formats by their names and numbers in WebGL's extensions.
+// webGL has the formats with their names and numbers in WebGL's extensions.
 var webGL = []struct {
 	format    string
 	extension string
@@ -233,7 +235,7 @@ var webGL = []struct {
 func TestJudgedByWebGL(t *testing.T) {
 	thorough.Only(t, "a browser takes seconds to start")
 	tool := outside(t, "every compressed format", "chromium", "chromium-browser", "google-chrome")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox, // the page is ours
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(tool), chromedp.NoSandbox, // our own page
 		chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true))
 	ctx, stop := chromedp.NewExecAllocator(bounded(t), options...)
 	defer stop()
@@ -253,7 +255,7 @@ func TestJudgedByWebGL(t *testing.T) {
 			}
 			raw, err := base64.StdEncoding.DecodeString(answer)
 			if err != nil || len(raw) != 16*m.Width*m.Height {
-				t.Fatalf("%v: %.100s", format, answer) // what was missing, in words
+				t.Fatalf("%v: %.100s", format, answer) // a text with what is missing
 			}
 			theirs := pixel.NewFloat(m.Width, m.Height)
 			for i := range theirs.Pix {
@@ -267,7 +269,7 @@ func TestJudgedByWebGL(t *testing.T) {
 	}
 }
 
-// precise is a picture of our decoder with all bits that the format has.
+// precise returns the picture of Kiln's decoder with all bits of the format.
 func precise(t *testing.T, data []byte, format ktx2.Format, p *pixel.Picture) *pixel.Float {
 	t.Helper()
 	channels := map[ktx2.Format]int{ktx2.EACR: 1, ktx2.EACRG: 2}[format]
@@ -288,8 +290,8 @@ func precise(t *testing.T, data []byte, format ktx2.Format, p *pixel.Picture) *p
 	return m
 }
 
-// widenEAC does what SwiftShader leaves out: it makes 16 bits of 11 by five zeros, where the specification repeats the upper bits, and
-// is dark by up to 31/65535. What has the bits already stays.
+// widenEAC corrects SwiftShader, which widens 11 bits to 16 by five zeros where the specification repeats the upper
+// bits; that is too dark by up to 31/65535. Pixels that already have the bits do not change.
 func widenEAC(m *pixel.Float) {
 	for i, v := range m.Pix {
 		if n := int(math.Round(float64(v) * 65535)); n%32 == 0 {

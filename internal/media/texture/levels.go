@@ -2,7 +2,7 @@ package texture
 
 import "github.com/kiln-pipeline/kiln/internal/media/pixel"
 
-// Encode makes the bytes of the file.
+// Encode returns the bytes of the file.
 func (p *Plan) Encode(t Tools) ([]byte, error) {
 	if t.Workers == 0 {
 		t.Workers = Workers(p.Width * p.Height * len(p.images.Pictures))
@@ -20,7 +20,7 @@ func (p *Plan) Encode(t Tools) ([]byte, error) {
 	return p.write(levels)
 }
 
-// levels makes the bytes of each level, of images with 8 bits a channel.
+// levels returns the bytes of each level, for images with 8 bits a channel.
 func (p *Plan) levels(t Tools) ([][]byte, error) {
 	f := p.filter(t.Workers)
 	images := make([]*pixel.Image, len(p.images.Pictures))
@@ -43,7 +43,7 @@ func (p *Plan) levels(t Tools) ([][]byte, error) {
 	return append(first, rest...), err
 }
 
-// code makes the bytes of one image of a level.
+// code returns the bytes of one image of a level.
 func (p *Plan) code(m *pixel.Image, t Tools) ([]byte, error) {
 	if p.premultiplies() {
 		m = m.Premultiplied(p.SRGB)
@@ -54,7 +54,7 @@ func (p *Plan) code(m *pixel.Image, t Tools) ([]byte, error) {
 	return p.pack(m, t)
 }
 
-// prepared is an image with what is done to it at its full size.
+// prepared returns an image after all changes that are made at its full size.
 func (p *Plan) prepared(m *pixel.Image) *pixel.Image {
 	if key, ok, _ := p.o.Key(); ok {
 		m = m.Keyed(key)
@@ -68,11 +68,11 @@ func (p *Plan) prepared(m *pixel.Image) *pixel.Image {
 	return m
 }
 
-// lightLevels makes the bytes of each level, of images of light.
+// lightLevels returns the bytes of each level, for images of light.
 func (p *Plan) lightLevels(t Tools) ([][]byte, error) {
 	f := p.filter(t.Workers)
 	images := make([]*pixel.Float, len(p.images.Pictures))
-	encoded := p.o.SRGB && (p.Use == "color" || p.Use == "ui" || p.Use == "hdr") // as far as it is not light already
+	encoded := p.o.SRGB && (p.Use == "color" || p.Use == "ui" || p.Use == "hdr") // decode, unless it already is light
 	for i, pic := range p.images.Pictures {
 		if pic.Eight != nil && (p.o.ColorKey != "" || p.o.Bleed > 0) {
 			pic = &pixel.Picture{Eight: p.prepared(pic.Eight)}
@@ -90,10 +90,10 @@ func (p *Plan) lightLevels(t Tools) ([][]byte, error) {
 	})
 }
 
-// flips tells whether rows are turned round.
+// flips reports whether the order of rows is reversed.
 func (p *Plan) flips() bool { return p.o.Flip && p.images.Shape != Cube }
 
-// chains gives, for each level, its images in the order of the containers.
+// chains returns for each level its images in the order of the containers.
 func chains[T any](p *Plan, images []T, mips func(T) []T, volumeMips func([]T) [][]T) [][]T {
 	switch {
 	case !p.o.Mips:
@@ -113,7 +113,7 @@ func chains[T any](p *Plan, images []T, mips func(T) []T, volumeMips func([]T) [
 	return levels
 }
 
-// joined codes the images of each level, one after the other, and lets go of those of a level that is coded.
+// joined encodes the images of each level, one after the other. It releases the images of a level after encoding them.
 func joined[T any](levels [][]T, pack func(T) ([]byte, error)) ([][]byte, error) {
 	out := make([][]byte, len(levels))
 	for n, images := range levels {
@@ -125,7 +125,7 @@ func joined[T any](levels [][]T, pack func(T) ([]byte, error)) ([][]byte, error)
 			}
 			switch {
 			case len(images) == 1:
-				out[n] = data // which may be the image's own
+				out[n] = data // may share memory with the image
 				continue
 			case i == 0:
 				out[n] = make([]byte, 0, len(images)*len(data))

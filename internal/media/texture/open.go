@@ -12,10 +12,10 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// File is a texture file of any maker, taken apart.
+// File is a parsed texture file. It may be made by any program.
 type File struct {
 	Container string // "ktx2", "dds"
-	Format    string // as people write it: "BC7 sRGB"
+	Format    string // for display: "BC7 sRGB"
 	Shape     Shape
 
 	Width, Height int // of level 0, in pixels
@@ -27,12 +27,12 @@ type File struct {
 	Premultiplied bool
 
 	data   []byte
-	t      *ktx2.Texture // whatever the container
-	format format        // of ours, or none
+	t      *ktx2.Texture // used for both containers
+	format format        // one of ours, or the zero format
 	lim    pixel.Limits
 }
 
-// IsFile tells by the first bytes whether this is a texture file.
+// IsFile reports whether the bytes are those of a texture file, by the first bytes.
 func IsFile(data []byte) bool { return containerOf(data) != "" }
 
 func containerOf(data []byte) string {
@@ -45,7 +45,7 @@ func containerOf(data []byte) string {
 	return ""
 }
 
-// Open reads the head of a texture file and unpacks its levels; pixels are decoded by [File.Picture]. An error is a
+// Open reads the header of a texture file and decompresses its levels. [File.Picture] decodes pixels. An error is a
 // [processor.Problem].
 func Open(data []byte, lim pixel.Limits) (*File, error) {
 	return take(data, lim, func() (*ktx2.Texture, int, error) {
@@ -57,7 +57,7 @@ func Open(data []byte, lim pixel.Limits) (*File, error) {
 	})
 }
 
-// peek is Open without the levels of a KTX2 file: nothing is unpacked.
+// peek is like Open, but does not decompress the levels of a KTX2 file.
 func peek(data []byte, lim pixel.Limits) (*File, error) {
 	return take(data, lim, func() (*ktx2.Texture, int, error) {
 		t, levels, err := ktx2.DecodeConfig(data)
@@ -68,7 +68,7 @@ func peek(data []byte, lim pixel.Limits) (*File, error) {
 	})
 }
 
-// take takes a file apart, a KTX2 file as it is told.
+// take parses a file. It reads a KTX2 file with the given function.
 func take(data []byte, lim pixel.Limits, ktx2File func() (*ktx2.Texture, int, error)) (*File, error) {
 	f := &File{Container: containerOf(data), data: data, lim: lim}
 	var err error
@@ -107,7 +107,7 @@ func take(data []byte, lim pixel.Limits, ktx2File func() (*ktx2.Texture, int, er
 	return f, nil
 }
 
-// refused puts an error of a container's codec into words.
+// refused converts an error of a container's codec to a message.
 func refused(err error) error {
 	switch {
 	case errors.Is(err, ktx2.ErrTruncated), errors.Is(err, dds.ErrTruncated):
@@ -124,8 +124,8 @@ func fileProblem(code diag.Code, hint string, err error) error {
 	return &processor.Problem{Code: string(code), Text: err.Error(), Hint: hint, Err: err}
 }
 
-// Foreign tells whether a file that [Open] does not know the format of may go out as it is: a KTX2 that is whole in its structure, of which
-// the options ask nothing that would need its pixels. The warning is empty where there is no doubt.
+// Foreign reports whether a file whose format [Open] does not know may be used unchanged: a KTX2 with a valid
+// structure, for which the options ask nothing that needs its pixels. If there is a doubt, it returns a warning.
 func Foreign(data []byte, o Options) (ok bool, warning processor.Problem) {
 	if containerOf(data) != "ktx2" || o.Container != "ktx2" {
 		return false, warning
@@ -173,8 +173,8 @@ func fromDDS(data []byte) (*ktx2.Texture, error) {
 	return nil, fmt.Errorf("%v: %w", d.Format, dds.ErrUnsupported)
 }
 
-// Keeps tells whether the file is what the options ask for, so that nothing has to be coded anew. What they leave open is as the
-// file has it.
+// Keeps reports whether the file already is what the options ask for, so that it need not be encoded again. Options
+// that leave something open accept what the file has.
 func (f *File) Keeps(o Options) bool {
 	width, height := o.Size(f.Width, f.Height)
 	switch {
@@ -201,7 +201,8 @@ func (f *File) inDDS() bool {
 	return false
 }
 
-// Repack is the file in the container, with the mips and with the packing that are asked for; the file itself, if that is what it is.
+// Repack returns the file in another container, with other mips or other compression, as the options ask. It returns
+// the file itself if nothing changes.
 func (f *File) Repack(o Options) ([]byte, error) {
 	t := *f.t
 	if !o.Mips {
@@ -227,8 +228,8 @@ func (f *File) Repack(o Options) ([]byte, error) {
 	return dds.Encode(d)
 }
 
-// Options are o as far as the file itself says nothing: whether it is premultiplied, and, in a KTX2 file, whether its colours are
-// sRGB-encoded. (Many a DDS file of colours says that it is not.)
+// Options returns o with what the file itself states: whether it is premultiplied, and, in a KTX2 file, whether its
+// colours are sRGB-encoded. (Many DDS files of colours state that they are not.)
 func (f *File) Options(o Options) Options {
 	o.Premultiply = o.Premultiply || f.Premultiplied
 	if f.Container == "ktx2" && !f.t.Format.SRGB() {
@@ -248,8 +249,9 @@ func (f *File) float() bool {
 	return false
 }
 
-// Images decodes the largest level of all there is. An array of cubes has no [Shape] and is an error; so is what is over the limits
-// of Open when decoded: a block of 16 bytes may become 144 pixels, so that 30 KB of Zstandard were 36 GB.
+// Images decodes the largest level of all images. An array of cubes has no [Shape] and is an error. Exceeding the
+// limits of Open is an error too: a block of 16 bytes may expand to 144 pixels, so that 30 KB of Zstandard become 36
+// GB.
 func (f *File) Images() (Images, error) {
 	im := Images{Shape: f.Shape}
 	if f.Shape == Cube && f.Layers > 1 {
@@ -272,7 +274,7 @@ func (f *File) Images() (Images, error) {
 	return im, nil
 }
 
-// affordable tells whether so many pictures of the largest level may be decoded.
+// affordable returns an error if decoding that many pictures of the largest level would exceed the limits.
 func (f *File) affordable(pictures int) error {
 	perPixel := 4
 	if f.float() {
@@ -285,8 +287,8 @@ func (f *File) affordable(pictures int) error {
 	return nil
 }
 
-// Picture decodes one image: rows top down, straight alpha, channels as a game samples them. Level 0 is the largest; the others
-// count from 0, too. It is an error if there is no such image, or if its format is not known.
+// Picture decodes one image: rows top down, straight alpha, channels as a game samples them. Level 0 is the largest.
+// layer, face and slice begin at 0. It is an error if the image does not exist or its format is unknown.
 func (f *File) Picture(level, layer, face, slice int) (*pixel.Picture, error) {
 	if level < 0 || level >= f.Levels || layer < 0 || layer >= f.Layers || face < 0 || face >= f.Faces || slice < 0 || slice >= max(1, f.Depth>>level) {
 		return nil, fmt.Errorf("there is no level %d, layer %d, face %d, slice %d in this file", level, layer, face, slice)
@@ -314,8 +316,8 @@ func (f *File) Picture(level, layer, face, slice int) (*pixel.Picture, error) {
 	return p, nil
 }
 
-// FileExtensions are what texture files are called.
+// FileExtensions returns the extensions of texture files.
 func FileExtensions() []string { return []string{dds.Extension, ktx2.Extension} }
 
-// Extensions are what all files are called that a texture can be made of.
+// Extensions returns the extensions of all files from which a texture can be made.
 func Extensions() []string { return append(pixel.Extensions(), FileExtensions()...) }

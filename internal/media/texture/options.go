@@ -10,10 +10,11 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// Options say what texture to make. They are the settings of the texture processor, and may be
-// a field of another processor's. A zero value is that of a texture of numbers without mips; see [Defaults].
+// Options are the settings for making a texture. They are the settings of the texture processor, and other processors
+// may have them as a field. The zero value is a texture of data without mips; see [Defaults].
 //
-// The last ones, from R on, say where pixels come from. Whoever reads files minds them; Encode does not.
+// The last ones, from R on, name the sources of pixels. The caller that reads the files applies them; Encode ignores
+// them.
 type Options struct {
 	Use       string `toml:"use" values:"auto,color,normal,mask,hdr,ui,data" doc:"What the picture is for: it decides colour space, format and how mips are made. auto goes by the end of the file's name."`
 	Format    string `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format. auto takes one of the family that fits the use."`
@@ -49,7 +50,7 @@ type Options struct {
 	SliceCount int      `toml:"slice_count" min:"0" max:"2048" doc:"The picture is a strip of this number of slices of a 3-D texture."`
 }
 
-// Defaults is the options of a texture that nothing was said about.
+// Defaults returns the default options.
 func Defaults() Options {
 	return Options{
 		Use: "auto", Format: "auto", Family: "none", Quality: "normal", Container: "ktx2", Compress: "none",
@@ -57,10 +58,10 @@ func Defaults() Options {
 	}
 }
 
-// Extension is that of the container, with the dot.
+// Extension returns the extension of the container, with the dot.
 func (o Options) Extension() string { return "." + o.Container }
 
-// Limits for the pictures that are read.
+// Limits returns the limits for reading pictures.
 func (o Options) Limits() pixel.Limits {
 	l := pixel.DefaultLimits()
 	if o.MaxPixels > 0 {
@@ -69,7 +70,7 @@ func (o Options) Limits() pixel.Limits {
 	return l
 }
 
-// Key is ColorKey as red, green and blue; ok is false if there is none.
+// Key returns ColorKey as red, green and blue. ok is false if it is empty.
 func (o Options) Key() (rgb [3]byte, ok bool, err error) {
 	if o.ColorKey == "" {
 		return rgb, false, nil
@@ -80,7 +81,7 @@ func (o Options) Key() (rgb [3]byte, ok bool, err error) {
 	return rgb, false, fmt.Errorf("color_key %q is not a colour", o.ColorKey)
 }
 
-// Size is what a picture of width x height becomes: scaled, then bounded, then rounded.
+// Size returns the size of the texture for a picture of width x height: scaled, then limited, then rounded.
 func (o Options) Size(width, height int) (int, int) {
 	if o.Scale > 0 && o.Scale != 1 {
 		scale := func(n int) int { return max(1, min(int(math.Round(float64(n)*o.Scale)), maxSide)) }
@@ -94,16 +95,16 @@ func (o Options) Size(width, height int) (int, int) {
 	return o.round(width, limit), o.round(height, limit)
 }
 
-// maxSide of a texture, in pixels: the largest of today's hardware.
+// maxSide is the largest side of a texture in pixels, for current hardware.
 const maxSide = 16384
 
-// round a side to what is wanted of it, not over the limit.
+// round rounds a side as the options ask, up to a limit.
 func (o Options) round(n, limit int) int {
 	floor := 1 << (bits.Len(uint(n)) - 1)
 	switch o.PowerOfTwo {
 	case "down":
 		n = floor
-	case "up", "nearest": // nearest as a proportion: 181 becomes 128 or 256 alike, more becomes 256
+	case "up", "nearest": // nearest in proportion: 181 is the limit between 128 and 256
 		if floor < n && 2*floor <= limit && (o.PowerOfTwo == "up" || n*n >= 2*floor*floor) {
 			floor *= 2
 		}
@@ -119,7 +120,7 @@ func (o Options) round(n, limit int) int {
 	return n
 }
 
-// DraftThenFinal is the quality with which running games get a quick version until the normal one is there.
+// DraftThenFinal is the quality where running games first get a draft, and later the normal version.
 const DraftThenFinal = "draft-then-final"
 
 func (o Options) quality() block.Quality {
@@ -139,7 +140,7 @@ func (o Options) kernel() pixel.Kernel {
 	return pixel.Box
 }
 
-// cutoff is the alpha that passes the game's test, or 0.
+// cutoff returns the alpha that passes the game's alpha test, or 0.
 func (o Options) cutoff() byte {
 	if o.AlphaCutoff <= 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// pack codes one image in the plan's format.
+// pack encodes one image in the plan's format.
 func (p *Plan) pack(m *pixel.Image, t Tools) ([]byte, error) {
 	o := block.Options{Quality: p.o.quality(), Workers: t.Workers, Stop: t.Stop}
 	f := p.format
@@ -40,7 +40,7 @@ var bcnFormats = map[string]bcn.Format{"bc1": bcn.BC1, "bc1a": bcn.BC1A, "bc3": 
 
 var etc2Formats = map[string]etc2.Format{"etc2": etc2.RGB8, "etc2a": etc2.RGBA8, "eacr11": etc2.R11, "eacrg11": etc2.RG11}
 
-// packLight codes one image of light in the plan's format.
+// packLight encodes one image of light in the plan's format.
 func (p *Plan) packLight(m *pixel.Float, t Tools) ([]byte, error) {
 	switch p.format.name {
 	case "rgba16f":

@@ -9,21 +9,21 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Plan is what texture will be made of some images: all that options leave open is decided.
+// Plan is the description of a texture to make. Everything that options leave open is decided in it.
 type Plan struct {
 	Use           string // never "auto"
 	Format        string // never "auto"
 	SRGB          bool
-	Width, Height int // of level 0
+	Width, Height int // size of level 0
 
 	o      Options
 	images Images
 	format format
-	color  bool // red, green and blue are a colour or light, and alpha is alpha
-	spread bool // the one channel that is kept stands for red, green and blue
+	color  bool // red, green and blue are a colour or light, and the fourth channel is alpha
+	spread bool // the only channel stands for red, green and blue
 }
 
-// NewPlan decides. Its errors are a [processor.Problem] where the options cannot be.
+// NewPlan returns the plan for some images. Its errors are a [processor.Problem] if the options are not possible.
 func NewPlan(im Images, o Options) (*Plan, error) {
 	p := newPlan(im, o)
 	if _, _, err := o.Key(); err != nil {
@@ -40,7 +40,7 @@ func NewPlan(im Images, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// newPlan is a plan whose format is to be set.
+// newPlan returns a plan without a format.
 func newPlan(im Images, o Options) *Plan {
 	p := &Plan{Use: o.Use, o: o, images: im}
 	if p.Use == "auto" || p.Use == "" {
@@ -49,7 +49,7 @@ func newPlan(im Images, o Options) *Plan {
 	return p
 }
 
-// checkImages refuses what is not a texture.
+// checkImages returns an error if the images cannot be a texture.
 func (p *Plan) checkImages() error {
 	pictures := p.images.Pictures
 	if len(pictures) == 0 {
@@ -81,7 +81,7 @@ func (p *Plan) checkImages() error {
 	return nil
 }
 
-// maxLayers of an array, and slices of a volume: those of today's hardware.
+// maxLayers is the most layers of an array and slices of a volume, for current hardware.
 const maxLayers = 2048
 
 func shapeProblem(hint, text string, args ...any) error {
@@ -93,7 +93,7 @@ func (p *Plan) chooseFormat() error {
 	auto := p.auto()
 	switch {
 	case auto:
-		some := o.Family != "" && o.Family != "none" // else nobody asks
+		some := o.Family != "" && o.Family != "none" // without a family the check does not matter
 		name = choose(p.Use, o.Family, some && p.transparent(), some && p.grey(), p.images.Pictures[0].HDR)
 	case name == "bc1" && p.transparent():
 		name = "bc1a"
@@ -127,7 +127,7 @@ func (p *Plan) chooseFormat() error {
 	return nil
 }
 
-// mayBePNG refuses what a PNG file cannot hold, and leaves mips out.
+// mayBePNG returns an error for options that a PNG file cannot have, and turns mips off.
 func (p *Plan) mayBePNG(auto bool) error {
 	refuse := func(hint, text string, args ...any) error {
 		return &processor.Problem{Code: string(diag.TextureCombination), Text: fmt.Sprintf(text, args...), Hint: hint}
@@ -144,19 +144,20 @@ func (p *Plan) mayBePNG(auto bool) error {
 	return nil
 }
 
-// setFormat sets the format, and what follows from it.
+// setFormat sets the format and the fields that depend on it.
 func (p *Plan) setFormat(f format) {
 	p.format, p.Format = f, f.name
 	pictures := p.Use == "color" || p.Use == "ui"
-	// What is no sRGB is data, alpha included, unless something is to be multiplied by alpha: then alpha is alpha.
+	// Numbers that are not sRGB are data, with alpha as a fourth number. If premultiply is set, the fourth channel is
+	// alpha.
 	p.color = f.channels >= 3 && (pictures && (p.o.SRGB || p.o.Premultiply || f.float) || p.Use == "hdr")
 	p.SRGB = p.color && p.o.SRGB && !f.float
 }
 
-// auto tells whether the format is left open.
+// auto reports whether the format is left open.
 func (p *Plan) auto() bool { return p.o.Format == "auto" || p.o.Format == "" }
 
-// transparent tells whether anything shines through.
+// transparent reports whether any pixel is not opaque.
 func (p *Plan) transparent() bool {
 	if p.o.ColorKey != "" {
 		return true
@@ -175,7 +176,7 @@ func (p *Plan) transparent() bool {
 	return false
 }
 
-// grey tells whether one channel says all; it is asked of masks alone.
+// grey reports whether the image is a mask with equal channels.
 func (p *Plan) grey() bool {
 	if p.Use != "mask" {
 		return false
@@ -188,10 +189,10 @@ func (p *Plan) grey() bool {
 	return true
 }
 
-// premultiplies tells whether colours are multiplied by alpha.
+// premultiplies reports whether colours are multiplied by alpha.
 func (p *Plan) premultiplies() bool { return p.o.Premultiply && p.color && p.format.channels == 4 }
 
-// filter is how the images are made smaller.
+// filter returns the filter for smaller levels.
 func (p *Plan) filter(workers int) pixel.Filter {
 	return pixel.Filter{
 		SRGB: p.SRGB, Weighted: p.color, Normal: p.Use == "normal",
@@ -199,15 +200,15 @@ func (p *Plan) filter(workers int) pixel.Filter {
 	}
 }
 
-// Warnings tell of options that do nothing beside others, and of what some hardware will refuse. An option that has no meaning for what the
-// picture is for is passed over: a rule may well speak for a whole folder.
+// Warnings returns warnings about options without effect, and about textures that some hardware refuses. Options that
+// do not apply to the use of the picture give no warning, because a rule may be for a whole folder.
 func (p *Plan) Warnings() []processor.Problem {
 	var list []processor.Problem
 	add := func(code diag.Code, hint, text string, args ...any) {
 		list = append(list, processor.Problem{Code: string(code), Text: fmt.Sprintf(text, args...), Hint: hint})
 	}
 	o := p.o
-	if (p.Use == "color" || p.Use == "ui") && !p.auto() && p.format.channels < 4 { // auto leaves alpha out where there is none
+	if (p.Use == "color" || p.Use == "ui") && !p.auto() && p.format.channels < 4 { // auto chooses a format without alpha if there is none
 		lacks := "alpha"
 		if p.format.channels < 3 {
 			lacks = "colour and no alpha"
@@ -232,8 +233,8 @@ func (p *Plan) Warnings() []processor.Problem {
 	return list
 }
 
-// Doubt tells what speaks against the plan's use, if it is but guessed by a file's name: "" if nothing does. The first picture is looked
-// at.
+// Doubt returns what contradicts the plan's use, if that use was guessed from a file's name, or "". It checks the first
+// picture.
 func (p *Plan) Doubt(name string) string {
 	use, because := UseOf(name)
 	if use != p.Use || because == "" {
@@ -242,21 +243,21 @@ func (p *Plan) Doubt(name string) string {
 	return Doubt(name, p.images.Pictures[0].Bits(false))
 }
 
-// directions tells whether most pixels could be a direction: about as long as 1.
+// directions reports whether at least half of the pixels could be a direction, with a length of about 1.
 func directions(m *pixel.Image) bool {
 	good := 0
 	for i := 0; i < len(m.Pix); i += 4 {
 		x, y, z := 2*int(m.Pix[i])-255, 2*int(m.Pix[i+1])-255, 2*int(m.Pix[i+2])-255
 		flat := x*x + y*y
-		// A file that has left blue out is as good, as long as red and green do not lead out of the circle.
+		// A file without blue is accepted if red and green stay within the circle.
 		if (z == -255 || z == 255) && flat <= 72000 || abs(flat+z*z-255*255) < 255*255*2/5 {
 			good++
 		}
 	}
-	return 8*good >= len(m.Pix) // half of them
+	return 8*good >= len(m.Pix) // half of the pixels
 }
 
-// coloured tells whether red, green and blue differ by a tenth, on average: what JPEG makes of grey does not.
+// coloured reports whether red, green and blue differ by a tenth on average. JPEG changes grey by less.
 func coloured(m *pixel.Image) bool {
 	sum := 0
 	for i := 0; i < len(m.Pix); i += 4 {

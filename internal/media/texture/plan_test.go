@@ -13,7 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// The numbers of both containers mean what the name says, by what the codecs call them.
+// TestFormats compares the numbers of both containers with the names that the codecs give them.
 func TestFormats(t *testing.T) {
 	names := map[string]string{
 		"rgba8": "RGBA8", "rg8": "RG8", "r8": "R8", "rgba16f": "RGBA16F", "rgb9e5": "RGB9E5", "bc1": "BC1", "bc1a": "BC1A", "bc3": "BC3",
@@ -49,7 +49,7 @@ func TestFormats(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	for _, tt := range []struct{ use, families string }{ // none, bc, etc2, astc
+	for _, tt := range []struct{ use, families string }{ // families: none, bc, etc2, astc
 		{"color", "rgba8 bc7 etc2 astc6x6"},
 		{"color alpha", "rgba8 bc7 etc2a astc6x6"},
 		{"ui alpha", "rgba8 bc7 etc2a astc4x4"},
@@ -95,10 +95,10 @@ func TestUseOf(t *testing.T) {
 	}
 }
 
-// Names as the corpus has them, and as sites of textures, painting programs and engines write them.
+// TestUseOfRealNames has names from the corpus, from texture sites, painting programs and engines.
 func TestUseOfRealNames(t *testing.T) {
 	for use, names := range map[string]string{
-		// Khronos and Kenney; Poly Haven; ambientCG; Substance; Unity; Unreal; Quixel; Blender and glTF exporters.
+		// From Khronos and Kenney; Poly Haven; ambientCG; Substance; Unity; Unreal; Quixel; Blender and glTF exporters.
 		"normal": `NormalTangentTest_Normal SheenChairFabricNormal.png
 			brick_nor_gl_1k brick_nor_dx_4k brick_nor_gl_2k.exr bricks_nor_gl_16k.png
 			Bricks001_1K_NormalGL Bricks001_1K-JPG_NormalDX.jpg Bricks001_4K-PNG_NormalGL.png
@@ -131,7 +131,7 @@ func TestUseOfRealNames(t *testing.T) {
 	}
 }
 
-// The table of names in the documentation is the one in the code.
+// TestUsesAreDocumented compares the table of names in the documentation with the code.
 func TestUsesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/textures.md")
 	if err != nil {
@@ -181,7 +181,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%+v of %v: %d x %d, want %v", tt.o, tt.in, w, h, tt.want)
 		}
 	}
-	// Whatever is asked for, sides stay within what a texture may have.
+	// With any options, sides stay within the limits of textures.
 	for _, pot := range []string{"none", "up", "down", "nearest"} {
 		for _, m := range []int{0, 3, 4, 256} {
 			for _, side := range []int{1, 2, 3, 255, 256, 16383, 16384} {
@@ -210,7 +210,7 @@ func pictures(n, w, h int) []*pixel.Picture {
 	return list
 }
 
-// gradient is an image with soft colours that differ for each seed, all opaque.
+// gradient is an opaque image with smooth colours that differ for each seed.
 func gradient(w, h, seed int) *pixel.Image {
 	m := pixel.New(w, h)
 	for y := range h {

@@ -12,14 +12,14 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// TestPNG: a PNG product has exactly the pixels that a texture's first level has.
+// TestPNG checks that a PNG product has exactly the pixels of a texture's first level.
 func TestPNG(t *testing.T) {
 	img := &pixel.Image{Width: 3, Height: 2, Pix: []byte{
 		255, 0, 0, 255, 0, 255, 0, 128, 0, 0, 255, 0,
 		1, 2, 3, 4, 250, 251, 252, 253, 7, 7, 7, 7,
 	}}
 	o := Defaults()
-	o.Container, o.Family = "png", "bc" // a policy's family is for textures
+	o.Container, o.Family = "png", "bc" // the family of a policy applies only to textures
 	for _, premultiply := range []bool{false, true} {
 		o.Premultiply = premultiply
 		data, err := Encode(img, o)

@@ -8,7 +8,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// MendedImage warns of an image that could be read although it is damaged; see [pixel.Picture.Mended].
+// MendedImage returns the warning for a damaged image that could still be read; see [pixel.Picture.Mended].
 func MendedImage(path, what, mended string) processor.Problem {
 	if what != "" {
 		what += ": "
@@ -16,8 +16,8 @@ func MendedImage(path, what, mended string) processor.Problem {
 	return processor.Problem{Code: string(diag.ImageMended), Path: path, Text: what + "the file is damaged: " + mended, Hint: "open it in an image editor and save it again"}
 }
 
-// Problem puts an error of pixel.Decode into words for people. The path is that of the image's
-// source file, or empty for the asset's own; what names the image if it is only a part of the file ("image 2"), or is empty.
+// Problem converts an error of pixel.Decode to a message. path is the path of the image's source file, or empty for the
+// asset's own file. what names the image if it is a part of the file ("image 2"), or is empty.
 func Problem(path, what string, err error) *processor.Problem {
 	p := &processor.Problem{Code: string(diag.ImageDamaged), Path: path, Text: err.Error(), Err: err}
 	if what != "" {

@@ -2,18 +2,18 @@ package texture
 
 import "github.com/kiln-pipeline/kiln/internal/media/pixel"
 
-// ByRows tells whether the blocks of level 0 can be made a few rows at a time, by EncodeRows, and are the same bytes then: nothing is done
-// to a pixel that depends on pixels of other blocks. It is said of formats that have blocks; others are quick.
+// ByRows reports whether EncodeRows can encode level 0 a few rows at a time with the same result: no pixel depends on
+// pixels of other blocks. It is false for formats without blocks, which are fast.
 func (p *Plan) ByRows() bool {
 	w, h := p.images.Pictures[0].Size()
 	return p.format.side > 1 && !p.format.float && p.images.Shape == Flat && w == p.Width && h == p.Height &&
 		p.o.Bleed == 0 && p.o.ColorKey == "" && !p.flips() && !(p.o.GreenUp && p.Use == "normal") && p.images.Pictures[0].Eight != nil
 }
 
-// RowsOf is what the height of rows must be a multiple of, but at the bottom of a picture, for a block of any format: 4, 6 and 8.
+// RowsOf is a multiple of the block heights 4, 6 and 8. Each piece except the last must have a multiple of RowsOf rows.
 const RowsOf = 24
 
-// EncodeRows makes the blocks of some rows of a picture, of which a plan by these options that is ByRows chose a format.
+// EncodeRows encodes some rows of a picture. format is that of a plan with the same options for which ByRows is true.
 func EncodeRows(rows *pixel.Image, format string, o Options, t Tools) ([]byte, error) {
 	f, err := formatNamed(format)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// TestRows: the blocks of a picture, made some rows at a time, are those of the whole, whatever it is for and however that is written.
+// TestRows checks that the blocks of a picture made in pieces are those of the whole picture, for any use and its
+// spellings.
 func TestRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	m := pixel.New(40, 2*RowsOf+10)
@@ -36,7 +37,7 @@ func TestRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if p.Format == "rgba8" && use == "data" { // which has no blocks
+				if p.Format == "rgba8" && use == "data" { // a format without blocks
 					continue
 				}
 				if !p.ByRows() {

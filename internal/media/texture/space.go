@@ -2,17 +2,17 @@ package texture
 
 import "encoding/binary"
 
-// Spaces that the numbers of a texture may be in.
+// Colour spaces of textures.
 const (
 	SpaceSRGB   = "sRGB"   // colours
-	SpaceLinear = "linear" // measures, of 8 bits or less
-	SpaceLight  = "light"  // floating point, which may be either
+	SpaceLinear = "linear" // measurements, of 8 bits or less
+	SpaceLight  = "light"  // floating point, which may be colours or measurements
 )
 
-// SpaceHead is as many bytes of a texture file as SpaceOf looks at.
+// SpaceHead is the number of bytes of a texture file that SpaceOf needs.
 const SpaceHead = 1024
 
-// SpaceOf tells how the numbers of a texture file are to be read, by its first bytes; "" if they do not say.
+// SpaceOf returns the colour space of a texture file by its first bytes, or "" if the file does not state it.
 func SpaceOf(head []byte) string {
 	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(head[at:]) }
 	switch {
@@ -22,7 +22,7 @@ func SpaceOf(head []byte) string {
 		case descriptor < 0 || descriptor > len(head)-15:
 			return ""
 		case format >= 70 && format <= 123, format == 131, format == 132, format >= 1000066000 && format <= 1000066013:
-			return SpaceLight // 16 bits and more, RGB9E5, BC6H, ASTC HDR
+			return SpaceLight // formats of 16 bits and more, RGB9E5, BC6H, ASTC HDR
 		case head[descriptor+14] == 2:
 			return SpaceSRGB
 		}

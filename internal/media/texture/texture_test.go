@@ -12,7 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// picture has four pixels that all differ: half-transparent red over opaque green, and so on.
+// picture has four different pixels: half transparent red over opaque green, and so on.
 func picture() *pixel.Image {
 	return &pixel.Image{Width: 2, Height: 2, Pix: []byte{
 		255, 0, 0, 128, 0, 255, 0, 255,
@@ -27,7 +27,7 @@ func with(change func(*Options)) Options {
 }
 
 func TestEncode(t *testing.T) {
-	// Where a value is not plainly a copy, it is worked out in floating point from the formula of the sRGB curve.
+	// Values that are not copies were computed in floating point from the formula of the sRGB curve.
 	tests := []struct {
 		name string
 		o    Options
@@ -35,7 +35,7 @@ func TestEncode(t *testing.T) {
 	}{
 		{"defaults", Defaults(), ktx2.Texture{Format: 43, Width: 2, Height: 2, Levels: [][]byte{
 			picture().Pix,
-			// Red weighs 128 of 638, green and grey 255 each: sums of light, 0.252, 0.462 and 0.075.
+			// Red has the weight 128 of 638, green and grey 255 each. The sums of light are 0.252, 0.462 and 0.075.
 			{137, 181, 77, 160},
 		}}},
 		{"no mips", with(func(o *Options) { o.Mips = false }), ktx2.Texture{Format: 43, Width: 2, Height: 2, Levels: [][]byte{picture().Pix}}},
@@ -56,7 +56,7 @@ func TestEncode(t *testing.T) {
 		}}},
 		{"premultiply numbers", with(func(o *Options) { o.Premultiply, o.SRGB = true, false }), ktx2.Texture{Format: 37, Width: 2, Height: 2, Premultiplied: true, Levels: [][]byte{
 			{128, 0, 0, 128, 0, 255, 0, 255, 0, 0, 0, 0, 100, 110, 120, 255},
-			{57, 92, 30, 160}, // the means of what is above, which is (128+100)/4 and so on, within the rounding of two steps
+			{57, 92, 30, 160}, // the means of the level above, which are (128+100)/4 and so on, within the rounding of two steps
 		}}},
 		{"max_size", with(func(o *Options) { o.MaxSize, o.SRGB = 1, false }), ktx2.Texture{Format: 37, Width: 1, Height: 1, Levels: [][]byte{{89, 91, 94, 160}}}},
 	}
@@ -120,7 +120,7 @@ func TestAlphaMode(t *testing.T) {
 	}
 }
 
-// Proportions are kept, and mips begin at the new size.
+// TestMaxSize checks that proportions are kept, and that mips begin at the new size.
 func TestMaxSize(t *testing.T) {
 	b, err := Encode(pixel.New(100, 30), with(func(o *Options) { o.MaxSize = 64 }))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// unpack decodes one image of a texture file. Channels that the format does not have are 0, and alpha is 1.
+// unpack decodes one image of a texture file. Channels that the format does not have are 0; alpha is 1.
 func unpack(f ktx2.Format, data []byte, width, height int) (*pixel.Picture, error) {
 	if pix, err := unpackLight(f, data, width, height); pix != nil || err != nil {
 		return &pixel.Picture{HDR: true, Float: &pixel.Float{Width: width, Height: height, Pix: pix}}, err
@@ -54,7 +54,7 @@ func unpackBytes(f ktx2.Format, data []byte, width, height int) ([]byte, error) 
 	return nil, fmt.Errorf("%v cannot be decoded: %w", f, ktx2.ErrUnsupported)
 }
 
-// widened makes RGBA of one to four channels.
+// widened converts one to four channels to RGBA.
 func widened(data []byte, channels int) []byte {
 	pix := make([]byte, len(data)/channels*4)
 	for i, j := 0, 0; i < len(pix); i, j = i+4, j+channels {
@@ -75,7 +75,7 @@ var etc2Of = map[ktx2.Format]etc2.Format{
 	ktx2.EACR: etc2.R11, ktx2.EACRSigned: etc2.R11S, ktx2.EACRG: etc2.RG11, ktx2.EACRGSigned: etc2.RG11S,
 }
 
-// unpackLight decodes formats of floating point; nil is one of others.
+// unpackLight decodes floating point formats. It returns nil for other formats.
 func unpackLight(f ktx2.Format, data []byte, width, height int) ([]float32, error) {
 	switch f {
 	case ktx2.RGBA16F:

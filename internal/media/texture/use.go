@@ -11,7 +11,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// suffixes tell what a picture is for by the last word of its name. docs/textures.md has the same table, and a test that it has.
+// suffixes have the use of a picture by the last word of its name. docs/textures.md has the same table; a test compares
+// them.
 var suffixes = []struct {
 	use   string
 	words []string
@@ -27,23 +28,24 @@ var suffixes = []struct {
 	{"data", []string{"data", "lut", "noise", "flow"}},
 }
 
-// severalChannels are the words of masks that may hold another number in each channel.
+// severalChannels are words for masks that may have another number in each channel.
 var severalChannels = []string{"mask", "orm", "arm", "rma", "mra", "mrao", "metallicroughness", "roughnessmetallic", "occlusionroughnessmetallic",
 	"metallicsmoothness", "metallicgloss"}
 
-// qualifier is a word after the one that counts: how large the picture is (2k, 1024, 1024x512), which way green points, a level of detail,
-// a tile (1001), the file format that a site packed.
+// qualifier matches a word that may follow the one that names the use: the size of the picture (2k, 1024, 1024x512),
+// the direction of green, a level of detail, a tile (1001), the file format of a download.
 var qualifier = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\d{1,2}k|128|256|512|1024|2048|4096|8192|\d{2,5}x\d{2,5}|(open|o)?gl|open|(direct|d)x|direct|x|d3d|lod\d|10\d\d|8bit|16bit|png|jpg|jpeg|exr)$`)
 })
 
-// UseOf tells what a picture is for by its file's name, and what of the name says so; "color" and "" if nothing does.
+// UseOf returns the use of a picture by its file's name, and the part of the name that says so. It returns "color" and
+// "" if there is none.
 func UseOf(name string) (use, because string) {
 	use, _, because = read(name)
 	return use, because
 }
 
-// read is [UseOf] with the word of the table.
+// read is like [UseOf], and also returns the word of the table.
 func read(name string) (use, word, because string) {
 	base := path.Base(name)
 	ext := path.Ext(base)
@@ -76,14 +78,14 @@ func read(name string) (use, word, because string) {
 // nameWord is a word in a file's name.
 type nameWord struct {
 	text      string // in lower case
-	at        int    // where it begins
+	at        int    // index of its first byte
 	separator int    // 1 if a separator is before it
-	apart     bool   // from what is before and after it, by separators: "n" in stone_n, not in StoneN
-	capitals  bool   // it has nothing else: ORM
+	apart     bool   // separated from the words around it: "n" in stone_n, not in StoneN
+	capitals  bool   // it has only capitals: ORM
 }
 
-// wordsOf splits a name at separators, and where CamelCase has a word begin: "T_OcclusionRoughMetal_2K" is t, occlusion, rough, metal and
-// 2k.
+// wordsOf splits a name at separators, and at the word limits of CamelCase: "T_OcclusionRoughMetal_2K" is t, occlusion,
+// rough, metal and 2k.
 func wordsOf(stem string) (words []nameWord) {
 	for at := 0; at < len(stem); {
 		if isSeparator(stem[at]) {
@@ -113,7 +115,8 @@ func wordsOf(stem string) (words []nameWord) {
 
 func isSeparator(c byte) bool { return strings.IndexByte("_-. ()", c) >= 0 }
 
-// begins tells whether a word of CamelCase begins at i: a capital after what is none, or the last of several before a small letter.
+// begins reports whether a CamelCase word begins at i: a capital after another character, or the last of several capitals
+// before a small letter.
 func begins(s string, i int) bool {
 	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
 	lower := func(c byte) bool { return 'a' <= c && c <= 'z' }
@@ -121,7 +124,7 @@ func begins(s string, i int) bool {
 	return upper(s[i]) && (lower(s[i-1]) || digit(s[i-1]) && !digit(s[0]) || upper(s[i-1]) && i+1 < len(s) && lower(s[i+1]))
 }
 
-// Doubt tells what in a picture speaks against the use that its name says: "" if nothing does.
+// Doubt returns what in a picture contradicts the use that its name states, or "".
 func Doubt(name string, m *pixel.Image) string {
 	use, word, because := read(name)
 	switch {
@@ -133,7 +136,7 @@ func Doubt(name string, m *pixel.Image) string {
 	return ""
 }
 
-// For is the options for a file of that name: use is no longer auto.
+// For returns the options for a file of that name, with a use other than auto.
 func (o Options) For(name string) Options {
 	if o.Use == "auto" || o.Use == "" {
 		o.Use, _ = UseOf(name)
@@ -144,5 +147,5 @@ func (o Options) For(name string) Options {
 	return o
 }
 
-// packed tells whether colours are put together of several pictures: then they are none.
+// packed reports whether the channels come from several pictures. They are then not colours.
 func (o Options) packed() bool { return o.R != "" || o.G != "" || o.B != "" }

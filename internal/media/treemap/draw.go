@@ -15,20 +15,20 @@ const (
 	margin     = 16
 	titleSpace = 44
 	legendRow  = 22
-	header     = 17 // with a folder's name
-	padding    = 3  // of a folder
-	leastSide  = 3  // of what is drawn by itself
-	leastArea  = 30 // in square pixels
+	header     = 17 // bar with a folder's name
+	padding    = 3  // around the content of a folder
+	leastSide  = 3  // smallest side of a rectangle that is drawn separately
+	leastArea  = 30 // smallest area of it, in square pixels
 	lineHeight = 13
-	bold       = 12.3 // as wide as 11 pixels in bold
-	leastLabel = 5    // letters that stay of a name that is cut
+	bold       = 12.3 // bold text of 11 pixels is as wide as normal text of this size
+	leastLabel = 5    // fewest letters of a name that is cut
 )
 
-// palette is how many kinds have a colour of their own; the others share one.
+// palette is the number of kinds with a colour of their own. The others share one.
 const palette = 10
 
-// style has the colours: of ten kinds k0 to k9, of the others kx, of folders by depth. Text on them has a contrast of 4.5 and more in both
-// schemes.
+// style has the colours: k0 to k9 for ten kinds, kx for the others, d0 and up for folders by depth. Text on them has a
+// contrast of at least 4.5 in both schemes.
 const style = `:root, svg { --page: #fff; --text: #1d2129; --soft: #5a6270; --edge: #fff; --d0: #e9ecf0; --d1: #dde1e7; --ink: #14181f;
   --k0: #8fbbe8; --k1: #f4b97a; --k2: #98d4a3; --k3: #ea9c9c; --k4: #c7abe6; --k5: #e2cf72; --k6: #7fd0cd; --k7: #eba8d0; --k8: #c2b59b; --k9: #a3b4cc; --kx: #c9cdd3 }
 @media (prefers-color-scheme: dark) {
@@ -44,15 +44,15 @@ text { font: 11px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-s
 text { pointer-events: none }
 `
 
-// picture is a tree that is being drawn.
+// picture is a tree being drawn.
 type picture struct {
 	root             item
 	title            string
 	width, mapHeight int
-	top, side        int // of the map
+	top, side        int // position and size of the map
 	links            bool
 	legend           []kind
-	colour           map[string]string // class by kind
+	colour           map[string]string // CSS class by kind
 }
 
 func newPicture(root Node, o Options) *picture {
@@ -72,7 +72,7 @@ func newPicture(root Node, o Options) *picture {
 
 func (p *picture) height() int { return p.top + p.mapHeight + p.legendRows()*legendRow + margin }
 
-// draw writes title, map and legend.
+// draw writes the title, the map and the legend.
 func (p *picture) draw(b *bytes.Buffer) {
 	if p.top > 0 {
 		fmt.Fprintf(b, `<text class="title" x="%d" y="28">%s</text>`+"\n", margin, escape(fit(p.title, float64(p.width)-180, 17, 1)))
@@ -87,8 +87,7 @@ func (p *picture) draw(b *bytes.Buffer) {
 	p.drawLegend(b)
 }
 
-// children draws what is in a folder. What would be too small to see is one rectangle together: it is the last in the order of sizes, so
-// nothing else moves.
+// children draws the content of a folder. Things that are too small to see share one rectangle.
 func (p *picture) children(b *bytes.Buffer, it *item, r rect, depth int) {
 	list := it.children
 	perPixel := float64(it.size) / (r.w * r.h)
@@ -100,7 +99,7 @@ func (p *picture) children(b *bytes.Buffer, it *item, r rect, depth int) {
 	for _, c := range list[:shown] {
 		sizes = append(sizes, c.size)
 	}
-	if shown == len(list)-1 && shown > 0 { // one alone may as well be itself
+	if shown == len(list)-1 && shown > 0 { // a single one is drawn separately
 		shown++
 		sizes = append(sizes, list[shown-1].size)
 	}
@@ -109,7 +108,7 @@ func (p *picture) children(b *bytes.Buffer, it *item, r rect, depth int) {
 		rest += c.size
 	}
 	if rest > 0 {
-		// Its place in the order is by its size, as for all.
+		// The shared rectangle is sorted by its size, like the others.
 		at := len(sizes)
 		for at > 0 && sizes[at-1] < rest {
 			at--
@@ -127,7 +126,7 @@ func (p *picture) children(b *bytes.Buffer, it *item, r rect, depth int) {
 	}
 }
 
-// commonKind is the kind that things have, or "" if they differ.
+// commonKind returns the kind of all items, or "" if the items differ.
 func commonKind(list []item) string {
 	for i := range list {
 		if list[i].folder || list[i].kind != list[0].kind {
@@ -156,7 +155,7 @@ func (p *picture) folder(b *bytes.Buffer, it *item, r rect, depth int) {
 	p.children(b, it, inner, depth+1)
 }
 
-// folderName writes the name, and the size at the right if both fit.
+// folderName writes the name of a folder, and at the right its size if both fit.
 func (p *picture) folderName(b *bytes.Buffer, it *item, r rect) {
 	size := diag.Size(it.size)
 	room := r.w - 2*padding - 4
@@ -182,7 +181,7 @@ func (p *picture) leaf(b *bytes.Buffer, it *item, r rect) {
 	b.WriteString("</g>\n")
 }
 
-// hover is what is said to who points at something.
+// hover returns the text that is shown while the pointer is on an item.
 func (p *picture) hover(it *item, path string) string {
 	s := strings.TrimPrefix(path, "/")
 	if it.name != "" && !strings.HasSuffix(strings.TrimSuffix(path, "/"), it.name) {
@@ -198,7 +197,7 @@ func (p *picture) hover(it *item, path string) string {
 	return escape(s)
 }
 
-// legendSlots lists the kinds with a colour of their own, and one for the others.
+// legendSlots returns the kinds with a colour of their own, and one entry for all others.
 func (p *picture) legendSlots() []kind {
 	if n := len(p.legend); n <= palette || n == palette+1 && p.legend[palette].name == "" {
 		return p.legend
@@ -232,7 +231,8 @@ func (p *picture) drawLegend(b *bytes.Buffer) {
 	}
 }
 
-// width estimates how wide a text is at a size, in pixels: a little more than in Arial, so that it fits in most fonts.
+// width estimates the width of a text in pixels at a font size. It is slightly more than the width in Arial, so that
+// the text fits in most fonts.
 func width(s string, size float64) float64 {
 	var em float64
 	for _, r := range s {
@@ -243,7 +243,7 @@ func width(s string, size float64) float64 {
 			em += 0.92
 		case r >= 'A' && r <= 'Z':
 			em += 0.70
-		case r >= 0x2e80: // scripts of East Asia
+		case r >= 0x2e80: // East Asian scripts
 			em += 1.05
 		default:
 			em += 0.61
@@ -253,14 +253,14 @@ func width(s string, size float64) float64 {
 	return w
 }
 
-// fit is a text cut at its end to fit, or nothing if less than least letters of it would stay.
+// fit cuts a text at its end so that it fits. It returns "" if fewer than least letters would be left.
 func fit(s string, room, size float64, least int) string {
 	if width(s, size) <= room {
 		return s
 	}
 	room -= width("…", size)
 	kept := 0
-	for i := range s { // where letters begin
+	for i := range s { // i is the start of each letter
 		if width(s[:i], size) > room {
 			break
 		}

@@ -3,9 +3,10 @@ package treemap
 // rect is a rectangle in pixels.
 type rect struct{ x, y, w, h float64 }
 
-// squarify divides a rectangle into one for each size, which are positive and come the largest first: squarified treemaps, Bruls, Huizing
-// and van Wijk, "Squarified Treemaps", 2000. Rows are laid along the shorter side as long as that brings the worst of their rectangles
-// nearer to a square. No product is added to anything here, so that no processor may fuse the two.
+// squarify divides a rectangle into one rectangle for each size. Sizes are positive and sorted, largest first. The
+// algorithm is from Bruls, Huizing and van Wijk, "Squarified Treemaps", 2000: a row along the shorter side is extended
+// as long as that brings its worst rectangle nearer to a square. The code adds nothing to a product, because some
+// processors would fuse the two operations and give other results.
 func squarify(sizes []int64, r rect) []rect {
 	var total float64
 	for _, s := range sizes {
@@ -33,12 +34,13 @@ func squarify(sizes []int64, r rect) []rect {
 	return out
 }
 
-// worst is the worst ratio of sides in a row with these largest and least areas, their sum, and the length of the row.
+// worst returns the worst ratio of sides in a row. largest and least are its largest and smallest area, sum is the sum
+// of its areas, side is its length.
 func worst(largest, least, sum, side float64) float64 {
 	return max(side*side*largest/(sum*sum), sum*sum/(side*side*least))
 }
 
-// row lays one row at the left or at the top, and gives what is left of the rectangle.
+// row places one row at the left or at the top, and returns the rest of the rectangle.
 func row(out []rect, areas []float64, sum float64, r rect) ([]rect, rect) {
 	if r.w >= r.h {
 		w, y := min(r.w, sum/r.h), r.y

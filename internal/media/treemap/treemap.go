@@ -1,11 +1,11 @@
-// Package treemap draws a tree of named sizes as rectangles whose areas are the sizes, to see what fills something: a parcel, an output
-// folder.
+// Package treemap draws a tree of named sizes as rectangles whose areas are the sizes. It shows what takes the space in
+// a parcel or an output folder.
 //
 // The rules of the package:
 //
-//   - The same tree gives the same bytes, in whatever order its nodes are handed in.
-//   - A picture stays small: what would have less than a few pixels is drawn together, and says how many it is.
-//   - A picture stands alone: one file without scripts or fonts, which follows the light or dark scheme of whoever looks at it.
+//   - The same tree gives the same bytes, whatever the order of its nodes.
+//   - A picture stays small: items of less than a few pixels share one rectangle that shows their number.
+//   - A picture is one file without scripts or fonts. It follows the viewer's light or dark scheme.
 package treemap
 
 import (
@@ -18,17 +18,17 @@ import (
 	"strings"
 )
 
-// Node is a thing with a size, or a folder of things.
+// Node is an item with a size, or a folder of items.
 type Node struct {
-	Name     string // within its folder
-	Size     int64  // bytes; of a folder it is the sum of its children, and what stands here does not count
-	Kind     string // what colour it has, as a product type; "" is grey. Of a folder it does not count
-	Note     string // one line more for who points at it
-	Link     string // address that it leads to, in Inline; "": nowhere
+	Name     string // name within its folder
+	Size     int64  // in bytes; ignored for a folder, whose size is the sum of its children
+	Kind     string // decides the colour, for example a product type; "" is grey; ignored for a folder
+	Note     string // an additional line in the text under the pointer
+	Link     string // address that Inline links to; "" for none
 	Children []Node
 }
 
-// Add puts a thing below a folder, at a path with slashes.
+// Add adds a leaf at a path below a folder. The path has slashes.
 func (n *Node) Add(path string, leaf Node) {
 	folder, rest, deeper := strings.Cut(path, "/")
 	if !deeper {
@@ -36,7 +36,7 @@ func (n *Node) Add(path string, leaf Node) {
 		n.Children = append(n.Children, leaf)
 		return
 	}
-	// The last folder first: paths mostly come sorted.
+	// Begin with the last folder: paths are usually sorted.
 	for i := len(n.Children) - 1; i >= 0; i-- {
 		if c := &n.Children[i]; c.Name == folder && c.Children != nil {
 			c.Add(rest, leaf)
@@ -47,13 +47,13 @@ func (n *Node) Add(path string, leaf Node) {
 	n.Children[len(n.Children)-1].Add(rest, leaf)
 }
 
-// Options are how a tree is drawn.
+// Options are settings for drawing.
 type Options struct {
 	Title         string
-	Width, Height int // of the map in pixels, without title and legend; 0: 1200 by 700
+	Width, Height int // size of the map in pixels, without title and legend; 0 means 1200 by 700
 }
 
-// SVG writes the picture.
+// SVG writes the tree as an SVG picture.
 func SVG(w io.Writer, root Node, o Options) error {
 	p := newPicture(root, o)
 	var b bytes.Buffer
@@ -65,7 +65,7 @@ func SVG(w io.Writer, root Node, o Options) error {
 	return err
 }
 
-// HTML writes a page with the picture as wide as the window.
+// HTML writes a page with the picture, as wide as the window.
 func HTML(w io.Writer, root Node, o Options) error {
 	p := newPicture(root, o)
 	var b bytes.Buffer
@@ -78,9 +78,10 @@ func HTML(w io.Writer, root Node, o Options) error {
 	return err
 }
 
-// Inline writes the picture as an element of somebody's page, without title and without colours, which the page's style gives to the
-// classes: d0 and d1 are folders, k0 to k9 and kx the kinds, soft is text of less weight, key a square of the legend. It is named by
-// o.Title for those who do not see it, and is no stop for the tab key: what it leads to should stand in a list beside it.
+// Inline writes the picture as an SVG element for a page, without title and colours. The page's style sets the colours
+// of these classes: d0 and d1 are folders, k0 to k9 and kx are kinds, soft is less important text, key is a square of
+// the legend. o.Title is the label for screen readers. The links are not reachable with the tab key; the page should
+// have the same links in a list.
 func Inline(w io.Writer, root Node, o Options) error {
 	p := newPicture(root, o)
 	p.links, p.top, p.side = true, 0, 0
@@ -92,7 +93,7 @@ func Inline(w io.Writer, root Node, o Options) error {
 	return err
 }
 
-// item is a node on its way into the picture: with its size summed up, its children sorted.
+// item is a node with its total size and sorted children.
 type item struct {
 	name, kind, note string
 	link             string
@@ -102,10 +103,11 @@ type item struct {
 	folder           bool
 }
 
-// most is the largest size that there is, so that sums stay numbers.
+// most is the largest size. It keeps sums from overflowing.
 const most = 1 << 60
 
-// measure sums up and sorts a tree. Things without a size have no area and are left out; a folder that has but one folder is drawn as one.
+// measure computes the total sizes of a tree, and sorts it. Items without a size are left out. A folder that contains
+// only one folder is joined with it.
 func measure(n *Node, above string) item {
 	it := item{name: n.Name, kind: n.Kind, note: n.Note, link: n.Link, path: above + n.Name, size: min(max(0, n.Size), most), folder: n.Children != nil}
 	if !it.folder {
@@ -133,7 +135,7 @@ func measure(n *Node, above string) item {
 	return it
 }
 
-// kinds sums up sizes by kind, the largest first, what has none last.
+// kinds returns the total size of each kind, largest first. The empty kind is last.
 func kinds(it *item) []kind {
 	sum := map[string]int64{}
 	var walk func(it *item)
@@ -164,9 +166,9 @@ type kind struct {
 	size int64
 }
 
-// escape makes text safe in SVG and HTML.
+// escape escapes text for SVG and HTML.
 func escape(s string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a strings.Builder has no errors
+	xml.EscapeText(&b, []byte(s)) // a strings.Builder returns no errors
 	return b.String()
 }

@@ -26,9 +26,9 @@ var update = flag.Bool("update", false, "write golden files")
 func TestSquarify(t *testing.T) {
 	got := squarify([]int64{6, 6, 4, 3, 2, 2, 1}, rect{0, 0, 6, 4})
 	want := []rect{
-		{0, 0, 3, 2}, {0, 2, 3, 2}, // the first two in a column
-		{3, 0, 12.0 / 7, 7.0 / 3}, {3 + 12.0/7, 0, 9.0 / 7, 7.0 / 3}, // two in a row on top of the rest
-		{3, 7.0 / 3, 6.0 / 5, 5.0 / 3}, // then one alone at the left
+		{0, 0, 3, 2}, {0, 2, 3, 2}, // the first two form a column
+		{3, 0, 12.0 / 7, 7.0 / 3}, {3 + 12.0/7, 0, 9.0 / 7, 7.0 / 3}, // the next two form a row at the top of the rest
+		{3, 7.0 / 3, 6.0 / 5, 5.0 / 3}, // the next is alone at the left
 		{4.2, 7.0 / 3, 6.0 / 5, 5.0 / 3}, {5.4, 7.0 / 3, 3.0 / 5, 5.0 / 3},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rect{}), cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
@@ -36,7 +36,7 @@ func TestSquarify(t *testing.T) {
 	}
 }
 
-// TestSquarifyAny: whatever sizes there are, each has its area, within the whole and apart from the others.
+// TestSquarifyAny checks random sizes: each rectangle has its area, lies inside the whole, and overlaps no other.
 func TestSquarifyAny(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
@@ -66,7 +66,7 @@ func TestSquarifyAny(t *testing.T) {
 	}
 }
 
-// sample has folders, kinds, something too small to see, a chain of folders, and names that are markup.
+// sample has folders, kinds, an item too small to see, a chain of folders, and names that contain markup.
 func sample() Node {
 	root := Node{Children: []Node{}}
 	for _, leaf := range []struct {
@@ -131,7 +131,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestMany: 100,000 things are a picture that a browser opens at once, and all of them are in it.
+// TestMany draws 100,000 items: the picture is small enough for a browser to open at once, and includes all of them.
 func TestMany(t *testing.T) {
 	root := Node{Children: []Node{}}
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -150,7 +150,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestDeep: a thousand folders in each other, two things in each.
+// TestDeep draws a thousand nested folders with two items in each.
 func TestDeep(t *testing.T) {
 	root := Node{Children: []Node{}}
 	for i := range 1000 {
@@ -183,7 +183,7 @@ func wellFormed(t testing.TB, text string) {
 	}
 }
 
-// FuzzSVG: no name breaks the picture.
+// FuzzSVG checks that any name gives a valid picture.
 func FuzzSVG(f *testing.F) {
 	f.Add("a/b.png", "</title>", int64(10), int64(1<<62))
 	f.Fuzz(func(t *testing.T, path, kind string, a, b int64) {
@@ -194,7 +194,7 @@ func FuzzSVG(f *testing.F) {
 	})
 }
 
-// TestInline: what stands in a page leads somewhere, and brings no style of its own.
+// TestInline checks that an element for a page has links and no style of its own.
 func TestInline(t *testing.T) {
 	var b bytes.Buffer
 	root := Node{Children: []Node{{Name: "a & b.png", Size: 700, Kind: "texture", Link: "/asset/a%20&b.png"}, {Name: "plain", Size: 300}}}

@@ -1,10 +1,10 @@
-// Package whole finds out whether a file has its end: files that were cut off by a full disk or a broken download
-// are found without decoding them.
+// Package whole checks whether a file is complete. It finds files that were cut off by a full disk or a broken
+// download, without decoding them.
 //
-// Each function looks at one format, by the bytes that such files begin with, and reads no more than it needs. What
-// stands behind the end does not matter. The formats: PNG (ISO/IEC 15948, 5), JPEG (ITU T.81, B.1), GIF89a (trailer),
-// RIFF (Microsoft and IBM 1991), Ogg (RFC 3533), GLB (glTF 2.0, 4), ZIP (APPNOTE 4.3), BMP (BITMAPFILEHEADER),
-// KTX 2.0 (3.9), QOI (end marker), QOA (qoaformat.org).
+// Each function checks one format, which it recognizes by the first bytes, and reads no more than it needs. Bytes after
+// the end are ignored. The formats: PNG (ISO/IEC 15948, 5), JPEG (ITU T.81, B.1), GIF89a (trailer), RIFF (Microsoft and
+// IBM 1991), Ogg (RFC 3533), GLB (glTF 2.0, 4), ZIP (APPNOTE 4.3), BMP (BITMAPFILEHEADER), KTX 2.0 (3.9), QOI (end
+// marker), QOA (qoaformat.org).
 package whole
 
 import (
@@ -15,10 +15,10 @@ import (
 
 const (
 	headSize = 512
-	tailSize = 64 << 10 // within which the mark of the end must be
+	tailSize = 64 << 10 // the end marker must be in the last tailSize bytes
 )
 
-// State is what a check found.
+// State is the result of a check.
 type State int
 
 const (
@@ -34,17 +34,17 @@ type File struct {
 	head []byte
 }
 
-// NewFile reads the head of a file of so many bytes.
+// NewFile reads the head of a file. size is the size of the file in bytes.
 func NewFile(r io.ReaderAt, size int64) *File {
 	f := &File{r: r, size: size}
 	f.head = f.read(0, headSize)
 	return f
 }
 
-// Head is the beginning of the file, at most 512 bytes.
+// Head returns the beginning of the file, at most 512 bytes.
 func (f *File) Head() []byte { return f.head }
 
-// read reads up to n bytes; fewer at the end of the file.
+// read reads up to n bytes, or fewer at the end of the file.
 func (f *File) read(at int64, n int) []byte {
 	b := make([]byte, max(0, min(int64(n), f.size-at)))
 	m, _ := f.r.ReadAt(b, at)
@@ -53,7 +53,7 @@ func (f *File) read(at int64, n int) []byte {
 
 func (f *File) tail() []byte { return f.read(max(0, f.size-tailSize), tailSize) }
 
-// is checks a file that begins with magic, in which ? is any byte.
+// is checks a file that begins with magic, where ? matches any byte.
 func (f *File) is(magic string, cut func() bool) State {
 	if len(f.head) < len(magic) {
 		return Other
@@ -90,10 +90,10 @@ func QOI(f *File) State {
 	return f.is("qoif", func() bool { return !bytes.Contains(f.tail(), []byte("\x00\x00\x00\x00\x00\x00\x00\x01")) })
 }
 
-// RIFF checks a file of chunks: WAV, WebP.
+// RIFF checks a RIFF file, such as WAV or WebP.
 func RIFF(f *File) State { return f.is("RIFF", f.riffCut) }
 
-// Ogg checks an Ogg stream, whatever is in it.
+// Ogg checks an Ogg stream with any content.
 func Ogg(f *File) State { return f.is("OggS", f.oggCut) }
 
 // QOA checks a QOA sound.
@@ -107,12 +107,12 @@ func GLB(f *File) State {
 // KTX2 checks a KTX 2.0 texture.
 func KTX2(f *File) State { return f.is("\xabKTX 20\xbb\r\n\x1a\n", f.ktx2Cut) }
 
-// ZIP checks an archive.
+// ZIP checks a ZIP archive.
 func ZIP(f *File) State {
 	return f.is("PK\x03\x04", func() bool { return !bytes.Contains(f.tail(), []byte("PK\x05\x06")) })
 }
 
-// pngCut goes from chunk to chunk to IEND.
+// pngCut follows the chunks to IEND.
 func (f *File) pngCut() bool {
 	at := int64(8)
 	for {
@@ -130,8 +130,8 @@ func (f *File) pngCut() bool {
 	}
 }
 
-// riffCut goes from chunk to chunk, to the sound or to where the file says it ends. That the data is shorter than this is not
-// trusted: some writers count it wrongly.
+// riffCut follows the chunks up to the sound data, or up to the end that the header states. If the chunks are complete, it
+// accepts a file that is shorter than the header states, because some writers store a wrong size.
 func (f *File) riffCut() bool {
 	last := f.size
 	if head := f.read(4, 4); len(head) == 4 {
@@ -140,11 +140,11 @@ func (f *File) riffCut() bool {
 	for at := int64(12); ; {
 		h := f.read(at, 8)
 		if len(h) < 8 {
-			return at == 12 // nothing in it at all
+			return at == 12 // the file has no chunks
 		}
 		id, size := string(h[:4]), int64(binary.LittleEndian.Uint32(h[4:]))
 		if size == 0xffffffff || size == 0 && id == "data" {
-			return false // not known while it was recorded
+			return false // the writer did not know the size while recording
 		}
 		if at += 8 + size; at > f.size {
 			return true
@@ -155,7 +155,7 @@ func (f *File) riffCut() bool {
 	}
 }
 
-// gifCut goes from block to block to the trailer.
+// gifCut follows the blocks to the trailer.
 func (f *File) gifCut() bool {
 	if len(f.head) < 13 {
 		return true
@@ -187,7 +187,7 @@ func (f *File) gifCut() bool {
 	}
 }
 
-// colours is the size of a colour table in bytes, by the flags that announce it.
+// colours returns the size of a colour table in bytes. flags is the byte that announces the table.
 func colours(flags byte) int64 {
 	if flags&0x80 == 0 {
 		return 0
@@ -195,12 +195,12 @@ func colours(flags byte) int64 {
 	return 3 << (flags&7 + 1)
 }
 
-// oggCut looks whether the last page that begins also ends.
+// oggCut checks whether the last page is complete.
 func (f *File) oggCut() bool {
 	tail := f.tail()
 	i := bytes.LastIndex(tail, []byte("OggS"))
 	if i < 0 {
-		return f.size > tailSize // a page has less than 64 KiB and a header
+		return f.size > tailSize // a page has at most 64 KiB with its header
 	}
 	page := tail[i:]
 	if len(page) < 27 || len(page) < 27+int(page[26]) {
@@ -213,8 +213,8 @@ func (f *File) oggCut() bool {
 	return n > len(page)
 }
 
-// qoaCut works out how long the file is: 8 bytes, frames of up to 5120 samples, each of 8 bytes, and for each
-// channel 16 and 8 for every 20.
+// qoaCut computes the length of the file: 8 bytes, then frames of up to 5120 samples. A frame has 8 bytes, and for each
+// channel 16 bytes, and 8 bytes for every 20 samples.
 func (f *File) qoaCut() bool {
 	samples, channels := int64(binary.BigEndian.Uint32(f.head[4:])), int64(f.head[8])
 	frame := func(n int64) int64 { return 8 + channels*(16+8*((n+19)/20)) }
@@ -225,7 +225,7 @@ func (f *File) qoaCut() bool {
 	return size > f.size
 }
 
-// ktx2Cut looks where the levels end.
+// ktx2Cut checks where the levels end.
 func (f *File) ktx2Cut() bool {
 	if len(f.head) < 80 {
 		return true

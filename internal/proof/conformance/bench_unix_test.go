@@ -68,14 +68,14 @@ var _ = wasmguest.Serve(invert{})
 func main() {}
 `
 
-// contender is a way to write invert.
+// contender is an implementation of invert.
 type contender struct {
 	name     string
 	toml     string
 	files    map[string]string
 	compiled []processor.Processor
-	slow     bool // is left out where there are many jobs
-	large    bool // is left out where there are many pixels
+	slow     bool // left out of the benchmark with many jobs
+	large    bool // left out of the benchmark with many pixels
 }
 
 func contenders(b *testing.B) (all []contender) {
@@ -94,7 +94,7 @@ func contenders(b *testing.B) (all []contender) {
 	return append(all, contender{name: "command", toml: commandInvert(b), slow: true}, contender{name: "command cp", toml: cp, large: true})
 }
 
-// clangModule is invert in C as a module; "" where there is no clang.
+// clangModule returns invert in C as a module, or "" if clang is not installed.
 func clangModule(b *testing.B) string {
 	dir := b.TempDir()
 	writeFile(b, filepath.Join(dir, "invert.c"), invertC)
@@ -111,13 +111,14 @@ func clangModule(b *testing.B) string {
 	return string(code)
 }
 
-// commandInvert is this test binary as a program: see TestMain.
+// commandInvert makes this test binary available as a program: see TestMain.
 func commandInvert(b *testing.B) string {
 	commandToml(b, code{}, "[]") // puts it on PATH
 	return fmt.Sprintf("[[processors]]\nname = \"invert\"\ncommand = [%q, \"{in}\", \"{out}\", \"invert\"]\nextensions = [\".pix\"]\n", program)
 }
 
-// processorTime is what this process and those that it waited for have had of processors: it is the same however busy the machine is.
+// processorTime returns the processor time of this process and the processes it waited for. It does not depend on the
+// load of the machine.
 func processorTime() (total time.Duration) {
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var u unix.Rusage
@@ -128,7 +129,8 @@ func processorTime() (total time.Duration) {
 	return total
 }
 
-// once builds assets by a contender from nothing, on one worker, and gives what processor time it took. Without one, they are copied.
+// once builds assets with a contender in a new project, on one worker, and returns the processor time. With an empty
+// contender the assets are copied.
 func once(b *testing.B, c contender, assets map[string][]byte, want []byte) time.Duration {
 	dir := b.TempDir()
 	shareModules(b, dir)
@@ -157,8 +159,9 @@ func once(b *testing.B, c contender, assets map[string][]byte, want []byte) time
 	return took
 }
 
-// BenchmarkKinds measures what each kind of processor costs more than the same build with the processor copy, best of all rounds: a
-// job, over 1,000 tiny assets, and work on each of a million pixels, in milliseconds of processor time.
+// BenchmarkKinds measures how much more each kind of processor costs than the same build with the processor copy. It
+// reports the best of all rounds, in milliseconds of processor time: a job, over 1,000 tiny assets, and the work on a
+// million pixels.
 func BenchmarkKinds(b *testing.B) {
 	tiny := map[string][]byte{}
 	for i := range 1000 {
@@ -189,7 +192,7 @@ func BenchmarkKinds(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op")
 			if !c.slow {
-				b.ReportMetric((jobs - jobFloor).Seconds(), "ms/job") // a thousand of them
+				b.ReportMetric((jobs - jobFloor).Seconds(), "ms/job") // for a thousand jobs
 			}
 			if !c.large {
 				b.ReportMetric((pixels-pixelFloor).Seconds()*1000, "ms/Mpixel")

@@ -1,9 +1,9 @@
-// Package conformance holds every kind of processor to the same promises, by real builds of small projects: what a processor read,
-// missed and listed is recorded, an edit of its code builds its own assets again and nothing above what came out the same, a
-// fault fails one job and nothing else, and the bytes are the same at any number of workers.
+// Package conformance tests that every kind of processor keeps the same guarantees, by real builds of small projects.
+// What a processor read, missed and listed is recorded. An edit of its code builds its own assets again, and nothing
+// that depends on unchanged products. A fault fails only one job. The bytes do not depend on the number of workers.
 //
-// Each kind is a row of kinds. It brings the same processor in its own language: `conf` does what the lines of its
-// asset say (see steps), one after the other, and writes what they gave.
+// Each kind is a row of kinds. It has the same processor in its own language: `conf` executes the lines of its asset
+// (see steps) in order, and writes their results.
 package conformance
 
 import (
@@ -38,36 +38,36 @@ import (
 // The steps of the processor conf, one a line of its asset:
 //
 //	copy PATH    the content of a source file
-//	maybe PATH   yes or no: is there such a source file?
+//	maybe PATH   yes or no: does the source file exist?
 //	list GLOB    the names of source files, a line each
 //	use ID       the main product of another asset
 //
-// and faults: crash, loop, memory, outside (a read out of the roots), after (bytes for a product that has ended), twice (a product with
-// the name of another).
+// Other lines are faults: crash, loop, memory, outside (reads a file outside of the roots), after (writes to a product
+// after its end), twice (a product with the name of another).
 
-// code is what the processor's code says beside its steps.
+// code has the parts of the processor's code that tests change.
 type code struct {
-	Mark    string // stands before all output
-	Comment string // changes nothing but the code itself
+	Mark    string // written before all output
+	Comment string // changes only the code
 }
 
-// kind is a way to write a processor.
+// kind is a way to implement a processor.
 type kind struct {
 	name string
 
-	// install puts the code into a project: files, more of its kiln.toml, and processors to compile in.
+	// install returns the code for a project: files, text for its kiln.toml, and processors to compile in.
 	install func(t testing.TB, c code) (files map[string]string, toml string, compiled []processor.Processor)
 
-	// without are steps that it cannot do, and why.
+	// without has the steps that it does not support, and the reasons.
 	without map[string]string
 
-	// sees turns recorded observations into those that the other kinds make; nil if they are these.
+	// sees converts recorded observations to those that other kinds make. It is nil if they are the same.
 	sees func([]string) []string
 }
 
 var kinds = []kind{goKind, starlarkKind, goGuestKind, moduleKind, commandKind, tracedKind}
 
-// project is one on disk.
+// project is a project on disk.
 type project struct {
 	t    *testing.T
 	dir  string
@@ -76,7 +76,7 @@ type project struct {
 	more []processor.Processor
 }
 
-// patience is the time that jobs have on a busy machine, haste that of one which does not come to an end.
+// patience is the timeout of jobs on a busy machine; haste is that of a job that does not end.
 const (
 	patience = "timeout = \"60s\"\n"
 	haste    = "timeout = \"3s\"\n"
@@ -114,7 +114,7 @@ func (p *project) remove(name string) {
 	}
 }
 
-// edit gives the processor other code.
+// edit changes the code of the processor.
 func (p *project) edit(c code) {
 	files, toml, compiled := p.kind.install(p.t, c)
 	for name, text := range files {
@@ -124,7 +124,7 @@ func (p *project) edit(c code) {
 	p.code, p.more = c, compiled
 }
 
-// hurry gives the processor another timeout. Nothing is built again for it.
+// hurry changes the timeout of the processor. This builds nothing again.
 func (p *project) hurry(from, to string) {
 	p.t.Helper()
 	toml, err := os.ReadFile(filepath.Join(p.dir, "kiln.toml"))
@@ -134,7 +134,7 @@ func (p *project) hurry(from, to string) {
 	p.write("kiln.toml", strings.Replace(string(toml), from, to, 1))
 }
 
-// built is what a build did.
+// built is the result of a build.
 type built struct {
 	report.Summary
 	ran      []string // ids of assets, sorted
@@ -179,7 +179,7 @@ func (p *project) build(workers int) built {
 	return built{report.Summary, r.ran, report.Messages}
 }
 
-// good builds, and nothing may fail.
+// good builds, and fails the test if a job fails.
 func (p *project) good() []string {
 	p.t.Helper()
 	b := p.build(2)
@@ -189,7 +189,7 @@ func (p *project) good() []string {
 	return b.ran
 }
 
-// ran compares which jobs a build ran.
+// ran compares the jobs that a build ran.
 func (p *project) ran(got []string, want ...string) {
 	p.t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -197,7 +197,7 @@ func (p *project) ran(got []string, want ...string) {
 	}
 }
 
-// products are all that is in the output folder.
+// products returns all files in the output folder.
 func (p *project) products() map[string]string {
 	p.t.Helper()
 	all := map[string]string{}
@@ -217,7 +217,7 @@ func (p *project) products() map[string]string {
 	return all
 }
 
-// observed is what the job of an asset looked at in its last run, in order.
+// observed returns the observations of an asset's job in its last run, in order.
 func (p *project) observed(id string) []string {
 	p.t.Helper()
 	v, err := p.open().Look(context.Background(), nil, nil)
@@ -257,7 +257,7 @@ func (shout) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "text", Extension: ".txt"}, []byte(strings.ToUpper(data)))
 }
 
-// each runs a behaviour for every kind that can do the steps.
+// each runs a test for every kind that supports the steps.
 func each(t *testing.T, steps []string, behaviour func(t *testing.T, k kind)) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -322,7 +322,8 @@ func TestBytes(t *testing.T) {
 	})
 }
 
-// TestObserved: what was read, missed and listed is what the record says, in the same order for every kind that asks for it by itself.
+// TestObserved checks that the record has what was read, missed and listed, in the same order for every kind that makes
+// the requests itself.
 func TestObserved(t *testing.T) {
 	each(t, []string{"ask"}, func(t *testing.T, k kind) {
 		want := map[string][]string{
@@ -369,7 +370,7 @@ func TestReads(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 
-		p.write("assets/parts/two.part", "2") // was missed by a, and not in the list of b
+		p.write("assets/parts/two.part", "2") // a asked for it and missed it; b's list did not contain it
 		p.ran(p.good(), "a.conf", "a.shout", "b.conf")
 		if got := p.products()["b.conf.out"]; got != "parts/one.part\nparts/two.part\n\n" {
 			t.Errorf("got %q", got)
@@ -377,7 +378,7 @@ func TestReads(t *testing.T) {
 		p.write("assets/other.txt", "another")
 		p.ran(p.good(), "other.txt")
 		p.remove("assets/parts/two.part")
-		for _, id := range p.good() { // both came out as before, and the cache may know it
+		for _, id := range p.good() { // both have unchanged products, and may come from the cache
 			if id == "other.txt" {
 				t.Error("an asset ran that has nothing to do with it")
 			}
@@ -405,7 +406,7 @@ func TestUse(t *testing.T) {
 	})
 }
 
-// TestCode: an edit of the code runs its assets, and nothing above where they come out the same.
+// TestCode checks that an edit of the code runs its assets, and nothing that depends on unchanged products.
 func TestCode(t *testing.T) {
 	each(t, nil, func(t *testing.T, k kind) {
 		p := newProject(t, k, with(nil))
@@ -421,7 +422,7 @@ func TestCode(t *testing.T) {
 	})
 }
 
-// TestFaults: the job fails with a message, and all else is built.
+// TestFaults checks that the job fails with a message, and that all else is built.
 func TestFaults(t *testing.T) {
 	for _, f := range []struct{ fault, says string }{
 		{"crash", "crash|out of range"},
@@ -438,7 +439,7 @@ func TestFaults(t *testing.T) {
 			step, _, _ := strings.Cut(fault, " ")
 			each(t, []string{step}, func(t *testing.T, k kind) {
 				p := newProject(t, k, with(nil))
-				if fault == "loop" { // while all others have time
+				if fault == "loop" { // the others still have their normal timeout
 					p.good()
 					p.hurry(patience, haste)
 				}
@@ -467,7 +468,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// late is a processor that goes on writing when it has come back: its job ends first.
+// late is a processor that still writes after it has returned, when its job has ended.
 type late struct {
 	ended chan struct{}
 	said  chan error
@@ -492,7 +493,7 @@ func (l late) Process(_ context.Context, job processor.Job) error {
 	return job.Write(processor.Output{Type: "text"}, []byte("in time"))
 }
 
-// TestLate: what code that is compiled in writes when its job has ended is refused, and nowhere.
+// TestLate checks that compiled-in code cannot write after its job has ended.
 func TestLate(t *testing.T) {
 	l := late{make(chan struct{}), make(chan error)}
 	p := &project{t: t, dir: t.TempDir(), more: []processor.Processor{l}}

@@ -11,7 +11,7 @@ import (
 
 var block = regexp.MustCompile("(?s)(?:`([^`\n]+)`:\n\n)?```(\\w+)\n(.*?)```")
 
-// TestScriptsPage follows docs/scripts.md: what it says to write is written and built, and gives what it says.
+// TestScriptsPage follows docs/scripts.md: it writes and builds the files of the page, and compares the results.
 func TestScriptsPage(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/scripts.md")
 	if err != nil {
@@ -66,7 +66,8 @@ func TestScriptsPage(t *testing.T) {
 	}
 }
 
-// TestScriptsPrograms follows the example of docs/scripts.md in which a script has a program run, and edits what that reads.
+// TestScriptsPrograms follows the example of docs/scripts.md where a script runs a program, and edits a file that the
+// program reads.
 func TestScriptsPrograms(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its sort is another one")

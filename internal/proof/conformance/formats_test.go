@@ -9,13 +9,13 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// samples are files of those formats that have a processor and no placeholder.
+// samples are files of the formats that have a processor but no placeholder.
 var samples = map[string]string{
 	"JSON": `{"a": [1, 2.5, "x"]}`, "TOML": "a = 1\n", "YAML": "a: [1, 2]\n", "CSV": "id,price\nsword,120\n",
 }
 
-// TestFormats builds a file of each format of each kind: the second build does nothing, the bytes are the same at any number of workers,
-// what is cut off fails alone or is built, and what is put back gives what was there.
+// TestFormats builds a file of each format of each kind. The second build does nothing. The bytes do not depend on the
+// number of workers. A truncated file is built or fails alone. A restored file gives the same products as before.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

@@ -6,9 +6,9 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// This file is compiled twice, as steps_test.go is: it is what BenchmarkKinds runs.
+// This file is compiled twice, like steps_test.go. BenchmarkKinds runs it.
 
-// invert gives pixels of four bytes their opposite colours. What is smaller than a pixel is copied.
+// invert inverts the colours of pixels of four bytes. A rest smaller than a pixel is copied.
 type invert struct{}
 
 func (invert) Info() processor.Info {

@@ -17,8 +17,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// sourced is conf with its source. What was compiled into this test cannot change while it runs, so the source says what changed; that a
-// processor's real source is what counts is tested by package fingerprint's own tests.
+// sourced is conf with a source. Code in this test binary cannot change while it runs, so the source has what changed.
+// The tests of package fingerprint check that a processor's real source counts.
 type sourced struct{ conf }
 
 func (s sourced) Source() fs.FS {
@@ -80,7 +80,7 @@ var starlarkKind = kind{
 	without: map[string]string{"after": "a product is written at once"},
 }
 
-// The command is this test binary: TestMain runs it as one if it is called by this name.
+// program is the name of the command. The command is this test binary: TestMain runs it if it is called by this name.
 const program = "confprogram"
 
 func TestMain(m *testing.M) {
@@ -110,7 +110,7 @@ func command(args []string) error {
 	if err != nil {
 		return err
 	}
-	if args[2] == "invert" { // what invert_test.go does
+	if args[2] == "invert" { // like invert_test.go
 		for i := 0; i+3 < len(text); i += 4 {
 			p := text[i : i+4]
 			p[0], p[1], p[2] = 255-p[0], 255-p[1], 255-p[2]
@@ -147,7 +147,7 @@ func command(args []string) error {
 		case "crash":
 			panic("crash")
 		case "loop":
-			for { // until it is ended
+			for { // until it is killed
 				time.Sleep(time.Second)
 			}
 		default:
@@ -158,7 +158,7 @@ func command(args []string) error {
 	return os.WriteFile(args[1], out.Bytes(), 0o666)
 }
 
-// commandToml installs the program and declares it, with a line that says what it reads.
+// commandToml installs the program and declares it, with a line about what it reads.
 func commandToml(t testing.TB, c code, inputs string) string {
 	exe, err := os.Executable()
 	if err != nil {
@@ -179,7 +179,7 @@ func commandToml(t testing.TB, c code, inputs string) string {
 		}
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each program would end a second later
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // with the race detector, each program would otherwise end a second later
 	version := 1
 	if c.Comment != "" {
 		version = 2
@@ -209,7 +209,7 @@ var commandKind = kind{
 	},
 }
 
-// tracedKind is the same program, of which nobody says what it reads.
+// tracedKind is the same program without a declaration of what it reads.
 var tracedKind = kind{
 	name: "command, traced",
 	install: func(t testing.TB, c code) (map[string]string, string, []processor.Processor) {
@@ -225,8 +225,9 @@ var tracedKind = kind{
 		"after":   commandKind.without["after"],
 		"twice":   commandKind.without["twice"],
 	},
-	// It is a tool that runs with variables, and in a view of the source roots; the system's files have absolute paths; a folder is listed
-	// with all names, and is not a file; and a missing path that is looked for might have been a folder.
+	// The recorded observations differ as follows. The program is a tool that runs with variables, and in a view of the
+	// source roots. System files have absolute paths. A folder is listed with all names, and is not a file. A missing
+	// path might have been a folder.
 	sees: func(all []string) (seen []string) {
 		for _, s := range all {
 			kind, subject, _ := strings.Cut(s, " ")

@@ -53,7 +53,7 @@ func goStep(job processor.Job, step, arg string) (string, error) {
 	case "crash":
 		panic("crash")
 	case "loop":
-		for n := 0; n >= 0; n = (n + 1) & 0xffff { // until it is ended
+		for n := 0; n >= 0; n = (n + 1) & 0xffff { // until it is killed
 		}
 	case "memory":
 		for all := [][]byte{}; ; {

@@ -36,13 +36,13 @@ func (g guest) Info() processor.Info {
 }
 `
 
-// guestFiles are the sources of the module, below tools.
+// guestFiles returns the sources of the module, relative to tools.
 func guestFiles(t testing.TB, c code) map[string]string {
 	t.Helper()
 	return guestOf(t, "steps_test.go", fmt.Sprintf(guestMain, c.Comment, c.Mark, "conf "+c.Comment))
 }
 
-// guestOf are the sources of a module that is made of a file of this package and a main.go.
+// guestOf returns the sources of a module made of a file of this package and a main.go.
 func guestOf(t testing.TB, source, main string) map[string]string {
 	t.Helper()
 	steps, err := os.ReadFile(source)
@@ -70,7 +70,7 @@ func needGo(t testing.TB) {
 
 const wasmLimits = patience + "memory = \"64MiB\"\n"
 
-// goGuestKind is a module that Kiln compiles of a Go package.
+// goGuestKind is a Go package that Kiln compiles to a module.
 var goGuestKind = kind{
 	name: "wasm of go",
 	install: func(t testing.TB, c code) (map[string]string, string, []processor.Processor) {
@@ -79,7 +79,7 @@ var goGuestKind = kind{
 	},
 }
 
-// moduleKind is a module that lies in the project.
+// moduleKind is a module in the project.
 var moduleKind = kind{
 	name: "wasm",
 	install: func(t testing.TB, c code) (map[string]string, string, []processor.Processor) {
@@ -88,7 +88,7 @@ var moduleKind = kind{
 	},
 }
 
-var modules sync.Map // code to module
+var modules sync.Map // modules by code
 
 // module compiles the guest.
 func module(t testing.TB, c code) string {
@@ -114,7 +114,8 @@ func module(t testing.TB, c code) string {
 	return string(m)
 }
 
-// shareModules lets all projects of a run keep their compiled modules in one place: each would take a second to compile its own.
+// shareModules makes all projects of a run share their compiled modules. Otherwise each would take a second to compile
+// its own.
 func shareModules(t testing.TB, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, ".kiln"), 0o777); err != nil {
@@ -123,5 +124,5 @@ func shareModules(t testing.TB, dir string) {
 	os.Symlink(compiledModules, filepath.Join(dir, ".kiln", "wasm")) // without links it only takes longer
 }
 
-// compiledModules is a folder that TestMain makes.
+// compiledModules is a folder made by TestMain.
 var compiledModules string

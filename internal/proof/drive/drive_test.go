@@ -41,14 +41,14 @@ var (
 	keep     = flag.Bool("keep", false, "leave the folders of the fault that was found, and say where they are")
 )
 
-// modes are what runs beside the builds that are compared.
+// modes are the commands that run concurrently with the builds.
 var modes = []string{"alone", "watch", "serve"}
 
-// beside has TestDrive run beside watchers, which is for long runs by hand as yet: see docs/internals/proof.md.
+// beside makes TestDrive run beside watchers too. It is for long runs by hand: see docs/internals/proof.md.
 var beside = flag.Bool("beside", false, "TestDrive also beside kiln watch and kiln serve")
 
-// TestDrive edits projects at random, beside nothing, beside kiln watch and beside kiln serve, and compares builds with clean ones. A list
-// of operations that shows a difference is made as short as it gets and printed.
+// TestDrive edits projects at random, alone, beside kiln watch and beside kiln serve, and compares builds with clean
+// ones. If there is a difference, it shortens the list of operations as far as possible and prints it.
 func TestDrive(t *testing.T) {
 	makeGuest()
 	for i, mode := range modes {
@@ -90,7 +90,7 @@ func TestDrive(t *testing.T) {
 	}
 }
 
-// made is the list of operations that a seed gives.
+// made returns the list of operations for a seed.
 func made(seed uint64) []op {
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 14))}
 	if m.IntN(10) == 0 {
@@ -98,7 +98,7 @@ func made(seed uint64) []op {
 	}
 	ops := []op{{verb: "project", n: m.bits}}
 	for _, dir := range []string{"", "s/", "s/t/", "ui/"} {
-		for _, ext := range []string{".txt", ".txt", ".acts", ".traced", ".png", ".team"} { // what others ask for
+		for _, ext := range []string{".txt", ".txt", ".acts", ".traced", ".png", ".team"} { // files that other assets ask for
 			ops = append(ops, op{verb: "save", a: pick(m, "one/", "two/") + dir + pick(m, "a", "b") + ext, n: m.IntN(1 << 16)})
 		}
 	}
@@ -152,7 +152,8 @@ func replayed(t *testing.T, mode string) {
 	}
 }
 
-// shorter leaves out operations as long as those that are left still show a difference. What depends on time is tried three times.
+// shorter removes operations while the rest still shows a difference. Each list is tried three times, because some
+// differences depend on time.
 func shorter(t *testing.T, mode string, ops []op) []op {
 	end := time.Now().Add(*minimise)
 	fails := func(ops []op) []op {
@@ -177,7 +178,7 @@ func shorter(t *testing.T, mode string, ops []op) []op {
 	return ops
 }
 
-// driver is a project, and the kiln that follows it.
+// driver is a project with the kiln that watches it.
 type driver struct {
 	testing.TB
 	project
@@ -185,15 +186,15 @@ type driver struct {
 	bits     int
 	watcher  *exec.Cmd
 	ended    chan error
-	said     *saying // by the watcher
+	said     *saying // output of the watcher
 	done     []op
 	compared int
-	whole    int  // comparisons of builds that could go on
-	deep     bool // a blob was edited and its times put back, which a look at the content alone finds
-	litter   bool // there may be outputs of which nobody knows any more: their sources went while there was no state
+	whole    int  // number of comparisons where the clean build was not aborted
+	deep     bool // a blob was edited and its times were restored; only a check of the content finds this
+	litter   bool // there may be unknown outputs: their sources were removed while there was no state
 }
 
-// saying is what a program says, while it does.
+// saying is the output of a running program.
 type saying struct {
 	mu  sync.Mutex
 	all []byte
@@ -212,8 +213,8 @@ func (s *saying) String() string {
 	return string(s.all)
 }
 
-// settle waits until the first build of a watcher has ended: it keeps last good products, also where somebody else, who found no watcher
-// yet, has just built without.
+// settle waits until the first build of a watcher has ended. That build keeps last good products, even if another kiln
+// that found no watcher has just built without them.
 func (d *driver) settle() (fault string) {
 	for end := time.Now().Add(20 * time.Second); d.watcher != nil && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if strings.Contains(d.said.String(), "watching; ") {
@@ -226,7 +227,7 @@ func (d *driver) settle() (fault string) {
 	return ""
 }
 
-// run does a list of operations in a new project, and returns what differed first.
+// run executes a list of operations in a new project, and returns the first difference.
 func run(t testing.TB, mode string, ops []op) (*driver, string) {
 	dir, err := os.MkdirTemp("", "kiln drive ")
 	if err != nil {
@@ -280,7 +281,7 @@ func (d *driver) step(o op) string {
 	return d.watcherFault()
 }
 
-// flicker changes a file while a build runs, and puts back what it was.
+// flicker changes a file while a build runs, and restores it.
 func (d *driver) flicker(o op) {
 	built := make(chan bool)
 	go func() {
@@ -296,7 +297,7 @@ func (d *driver) flicker(o op) {
 	<-built
 }
 
-// follow starts a watcher if the mode wants one and there is none.
+// follow starts a watcher if the mode needs one and there is none.
 func (d *driver) follow() {
 	if d.mode == "alone" || d.watcher != nil {
 		return
@@ -320,7 +321,7 @@ func (d *driver) kill() {
 	}
 }
 
-// watcherFault says if the watcher ended by itself, though the project file is right.
+// watcherFault returns a text if the watcher has ended although the project file is valid.
 func (d *driver) watcherFault() string {
 	if d.watcher == nil {
 		return ""
@@ -330,7 +331,7 @@ func (d *driver) watcherFault() string {
 		d.watcher = nil
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.ExitCode() == 2 {
-			return "" // it was started when the project file was wrong
+			return "" // the project file was wrong when it started
 		}
 		return fmt.Sprintf("the watcher ended: %v\n%s", err, d.said.String())
 	default:
@@ -338,7 +339,7 @@ func (d *driver) watcherFault() string {
 	}
 }
 
-// answer is what a command said.
+// answer is the output of a command.
 type answer struct {
 	code int
 	out  string
@@ -362,7 +363,7 @@ func (d *driver) kiln(dir string, args ...string) answer {
 	return answer{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// outcome is what is compared.
+// outcome is the part of a result that is compared.
 type outcome struct {
 	Code     int
 	Messages []string
@@ -372,8 +373,8 @@ type outcome struct {
 	IDs      string
 }
 
-// historic are messages that only a project with a past has: damaged state, an order of an asset that is gone, blobs that were made again,
-// last good products, outputs of sources that went with the state.
+// historic are messages that depend on the history of a project: damaged state, an order of a removed asset, blobs that
+// were made again, last good products, outputs of sources that were removed with the state.
 var historic = []string{"K0211", "K0212", "K0250", "K1614"}
 
 func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
@@ -386,7 +387,7 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 	if a.code < 0 || a.code > 2 {
 		return nil, fmt.Sprintf("exit code %d: %s%s", a.code, a.out, a.errs)
 	}
-	var passing []string // source files
+	var passing []string // paths of source files
 	for line := range strings.Lines(a.out) {
 		var m map[string]any
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
@@ -394,7 +395,7 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 		}
 		switch m["type"] {
 		case "message":
-			if m["code"] == "K1513" { // it failed for now, which leaves no trace: it is new, or as old as what it made last
+			if m["code"] == "K1513" { // a temporary failure leaves no trace: the product is new, or the last one
 				_, path, _ := strings.Cut(m["file"].(string), "/")
 				passing = append(passing, path)
 			}
@@ -427,14 +428,14 @@ func (d *driver) outcome(dir string, fail bool) (*outcome, string) {
 	return o, ""
 }
 
-// compare asks for a build, and compares what comes of it with a clean build of a copy. If last good products may stand, what differs for
-// them alone does not count.
+// compare builds, and compares the result with a clean build of a copy. If last good products are allowed, differences
+// caused by them do not count.
 func (d *driver) compare(fail bool) string {
 	d.compared++
 	if d.deep {
-		d.deep = d.kiln(d.dir, "build", "--changed", "hash").code > 1 // a build that could not begin has looked at nothing
+		d.deep = d.kiln(d.dir, "build", "--changed", "hash").code > 1 // a build that could not begin has checked nothing
 	}
-	if d.litter { // one of them may be in the way of a folder: what the message says is done
+	if d.litter { // an unknown output may be in the way of a folder; do what the message says
 		d.kiln(d.dir, "build")
 		d.kiln(d.dir, "verify", "--fix")
 	}
@@ -491,11 +492,11 @@ func (d *driver) compare(fail bool) string {
 	return diff
 }
 
-// play connects as a game does, and compares what it is given with the output folder.
+// play connects like a game, and compares what it gets with the output folder.
 func (d *driver) play(o *outcome) string {
 	_, address, ok := strings.Cut(d.said.String(), "serving ")
 	if !ok {
-		return "" // it has not come that far
+		return "" // the watcher has not started serving
 	}
 	address, _, _ = strings.Cut(address, "\n")
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -506,7 +507,7 @@ func (d *driver) play(o *outcome) string {
 	}
 	defer lib.Close()
 	differs := ""
-	for ctx.Err() == nil { // what the build changed is pushed to games, who are not waited for
+	for ctx.Err() == nil { // the build does not wait for games to get its changes
 		if differs = d.playing(lib, o); differs == "" {
 			return ""
 		}
@@ -516,9 +517,9 @@ func (d *driver) play(o *outcome) string {
 	return fmt.Sprintf("%s\nthe watcher said at last:\n%s", differs, tail(d.said.String(), 2000))
 }
 
-// playing compares what a game has with the output folder.
+// playing compares the products of a game with the output folder.
 func (d *driver) playing(lib *live.Library, o *outcome) string {
-	wanted := map[string]bool{} // contents
+	wanted := map[string]bool{} // by content
 	for f, c := range o.Outputs {
 		if strings.HasPrefix(f, "pc/") {
 			wanted[c] = false
@@ -540,8 +541,8 @@ func (d *driver) playing(lib *live.Library, o *outcome) string {
 	return ""
 }
 
-// held leaves out of both what a build leaves as it was: a parcel that could not be packed, and all that is shipped while a source root has
-// something that cannot be read, since what belongs into parcels is not known then.
+// held removes from both what a build leaves unchanged: a parcel that could not be packed, and everything shipped while
+// a source root is partly unreadable, because the contents of parcels are then unknown.
 func held(got, want *outcome) {
 	without := func(folders ...string) {
 		for _, o := range []*outcome{got, want} {
@@ -562,8 +563,8 @@ func held(got, want *outcome) {
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// lastGood leaves out of both what may differ if something failed and earlier products stand for it: products that the clean build does not
-// have, parcels and what is counted of them.
+// lastGood removes from both what may differ if a job failed and its last good products are used: products that the
+// clean build does not have, parcels, and their counts.
 func lastGood(got, want *outcome) {
 	older := func(m string) bool { return strings.Contains(m, `"K16`) || strings.Contains(m, `"K17`) }
 	for _, o := range []*outcome{got, want} {
@@ -576,8 +577,8 @@ func lastGood(got, want *outcome) {
 	maps.DeleteFunc(got.Outputs, func(f, _ string) bool { _, ok := want.Outputs[f]; return !ok })
 }
 
-// outputs are all files below the output folder with their content; of parcels what they hold, as one that was changed in place is larger
-// than a new one.
+// outputs returns all files in the output folder with their content. For parcels it returns their resources, because a
+// parcel that was changed in place is larger than a new one.
 func outputs(root string) map[string]string {
 	all := map[string]string{}
 	for _, f := range files(root) {
@@ -611,7 +612,7 @@ func parcelText(file string) string {
 	return fmt.Sprintf("%x %v", p.Digest(), parcel.Verify(p))
 }
 
-// copyTree copies a project without state and outputs; links stay links.
+// copyTree copies a project without state and outputs. Links stay links.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package drive drives the real command from outside, as a team does: files are edited, renamed, linked and removed at random, outputs and
-// state are damaged, watchers are killed, and now and then a build that is asked for is compared with a clean build of a copy elsewhere.
+// Package drive tests the real command from outside, as a team uses it: files are edited, renamed, linked and removed
+// at random, outputs and state are damaged, and watchers are killed. From time to time a build is compared with a clean
+// build of a copy in another folder.
 package drive
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/proof/drive/acts"
 )
 
-// TestMain makes the test binary a team's own kiln, and the tool of its commands.
+// TestMain makes the test binary a team's own kiln, and the tool that its commands run.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"kiln": func() { kiln.Main(kiln.With(acts.Actor{Name: "team", Extension: ".team"})) },
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// guest is package acts as a WebAssembly module; nil where Go cannot be called.
+// guest is package acts as a WebAssembly module, or nil if Go is not installed.
 var guest []byte
 
 var makeGuest = sync.OnceFunc(func() {
@@ -45,10 +46,10 @@ var makeGuest = sync.OnceFunc(func() {
 	}
 })
 
-// tool is what commands run:
+// tool is the program that commands run:
 //
 //	tool join OUT IN   writes all files of the folder s of its view and IN, one after the other
-//	tool act OUT IN    does what IN says: read PATH, stat PATH, list FOLDER, text TEXT, fail TEXT
+//	tool act OUT IN    executes the lines of IN: read PATH, stat PATH, list FOLDER, text TEXT, fail TEXT
 func tool() {
 	out, in := os.Args[2], os.Args[3]
 	var saw strings.Builder
@@ -89,7 +90,7 @@ func tool() {
 	exitOn(os.WriteFile(out, []byte(saw.String()), 0o666))
 }
 
-// plain is an error without the path of where it was.
+// plain returns the text of an error without its path.
 func plain(err error) string {
 	var p *os.PathError
 	if errors.As(err, &p) {

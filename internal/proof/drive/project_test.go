@@ -20,20 +20,20 @@ import (
 
 // bits of a project file
 const (
-	swapped  = 1 << iota // the roots the other way round
+	swapped  = 1 << iota // the roots in reverse order
 	oneRoot              // only the first root
 	mobile               // a second platform
 	parcels              // two parcels, constants
 	oneRule              // a rule that gives an id
 	twoProcs             // assets with two processors
-	broken               // the file is wrong
+	broken               // the file is invalid
 	hidden               // files are ignored
-	images               // PNG files are textures, not copied
+	images               // PNG files are textures instead of copies
 	atlases              // ui/ is an atlas
 	module               // a WebAssembly module, which each clean build compiles
 )
 
-// projectFile is a kiln.toml.
+// projectFile returns a kiln.toml.
 func projectFile(bits int) string {
 	roots := `["one", "two"]`
 	switch {
@@ -140,7 +140,7 @@ const shell = `#!/bin/sh
 exit 0
 `
 
-// op is one thing that happens to a project: a verb and what it needs, so that a list of them can be written down, shortened and run again.
+// op is one operation on a project: a verb and its arguments. A list of them can be printed, shortened and run again.
 type op struct {
 	verb    string
 	a, b    string
@@ -151,7 +151,7 @@ func (o op) String() string {
 	return fmt.Sprintf("{%q, %q, %q, %d, %d}", o.verb, o.a, o.b, o.n, o.more)
 }
 
-// maker makes operations up.
+// maker makes random operations.
 type maker struct {
 	*rand.Rand
 	bits int
@@ -168,7 +168,7 @@ var extensions = []string{".txt", ".txt", ".acts", ".acts", ".team", ".joined", 
 func (m *maker) base() string { return pick(m, "a", "a", "b", "c", "d") + pick(m, extensions...) }
 func (m *maker) file() string { return m.dir() + m.base() }
 
-// id is what a file is called by others: its path below its root.
+// id returns the id of a random file: its path below its root.
 func (m *maker) id() string {
 	if m.IntN(16) == 0 {
 		return pick(m, "pinned", "uuid:AAAAAAAA-BBBB-4CCC-8DDD-EEEEEEEEEEEE", "uuid:aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee", "ui/", "s")
@@ -194,7 +194,7 @@ func (m *maker) next() op {
 	case k < 55:
 		o.verb, o.a, o.b = "symlink", pick(m, m.file(), m.dir()), m.file()
 	case k < 58:
-		o.verb, o.a = "change", m.file() // same size, same time
+		o.verb, o.a = "change", m.file() // same size and time
 	case k < 64:
 		o.verb = pick(m, "output edited", "output removed", "output touched", "output replaced")
 	case k < 74:
@@ -231,7 +231,7 @@ func (m *maker) next() op {
 	return o
 }
 
-// content of a file, by its name and a number.
+// content returns the content of a file for its name and a number.
 func content(file string, n int) []byte {
 	m := &maker{Rand: rand.New(rand.NewPCG(uint64(n), 99))}
 	switch path.Ext(file) {
@@ -298,7 +298,7 @@ func (p project) tools(n int) error {
 		save(p.path("tools/shell.sh"), []byte(strings.ReplaceAll(shell, "VERSION", fmt.Sprint(n/2%2))), 0o777))
 }
 
-// save puts a file in its place in one step.
+// save replaces a file in one step.
 func save(file string, content []byte, mode fs.FileMode) error {
 	if err := os.WriteFile(file+"~", content, mode); err != nil {
 		return err
@@ -306,7 +306,7 @@ func save(file string, content []byte, mode fs.FileMode) error {
 	return os.Rename(file+"~", file)
 }
 
-// do applies an operation. What cannot be done, because what it needs is not there, is not done.
+// do executes an operation. It does nothing if what the operation needs does not exist.
 func (p project) do(o op) {
 	a, b := p.path(o.a), p.path(o.b)
 	switch o.verb {
@@ -370,7 +370,7 @@ func (p project) do(o op) {
 	}
 }
 
-// output does something to a product.
+// output changes a product.
 func (p project) output(what string, o op) {
 	all := files(p.path("build"))
 	if len(all) == 0 {
@@ -393,7 +393,7 @@ func (p project) output(what string, o op) {
 	}
 }
 
-// changeKeepingTime changes a byte in place and puts the time back, as a copy that keeps times or a tool in a hurry does.
+// changeKeepingTime changes a byte in place and restores the time, as a copy that keeps times can do.
 func changeKeepingTime(file string) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -410,11 +410,11 @@ func changeKeepingTime(file string) {
 	os.Chmod(file, info.Mode())
 }
 
-// files are all regular files below a folder, sorted.
+// files returns all regular files in a folder, sorted.
 func files(dir string) []string {
 	var all []string
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && e.Name() != ".gitignore" { // Kiln writes one into folders of its own, once
+		if err == nil && e.Type().IsRegular() && e.Name() != ".gitignore" { // Kiln writes one into its own folders once
 			all = append(all, path)
 		}
 		return nil

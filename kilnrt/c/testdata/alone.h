@@ -1,9 +1,12 @@
-/* A fuzzer of little art, for where clang's is not: alone RUNS SIZE FILE... damages files by chance, so many times each, and calls the target with what has SIZE bytes at most. */
+/*
+ * A simple fuzzer, for systems without clang's: alone RUNS SIZE FILE... damages each file randomly RUNS times, and
+ * calls the target with inputs of at most SIZE bytes.
+ */
 #undef main
 #ifdef ALONE
 static uint32_t alone_state = 2463534242u;
 
-/* alone_chance gives numbers below n, the same in each run: xorshift of 32 bits (Marsaglia 2003). */
+/* alone_chance returns a random number below n, the same in each run: 32-bit xorshift (Marsaglia 2003). */
 static uint32_t alone_chance(size_t n) {
     alone_state ^= alone_state << 13;
     alone_state ^= alone_state >> 17;

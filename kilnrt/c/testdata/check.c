@@ -1,12 +1,12 @@
 /*
- * Says what kiln.h makes of parcels, in the words of the conformance set.
+ * Prints the judgement of kiln.h on parcels, in the form of the conformance set.
  *
  *     check hash FILE...            BLAKE3 of each file
  *     check judge PARCEL QUERIES... the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
- *     check all FILE...             calls everything on each file, whatever is in it, and says nothing
- *     check facts PARCEL            maps the file, and says what all other calls make of it
- *     check trust PARCEL KEY        what kiln_trust would have verified, a line "signature message key" each, and what it says if all of it is right
- *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id: with what is optional
+ *     check all FILE...             calls all functions on each file, valid or not, and prints nothing
+ *     check facts PARCEL            maps the file, and prints the results of all other calls
+ *     check trust PARCEL KEY        what kiln_trust would have verified, a line "signature message key" each, and its result if all of them are valid
+ *     check order PARCEL... -- ID... load order, each parcel over the one before; "?" before an id includes optional needs
  */
 #define KILN_IMPLEMENTATION
 #include "kiln.h"
@@ -30,7 +30,7 @@ static size_t unpack(void *user, void *to, size_t room, const void *from, size_t
 static void *context(void) { return ZSTD_createDCtx(); }
 static void drop(void *c) { ZSTD_freeDCtx(c); }
 #else
-#define unpack NULL /* what is in the header */
+#define unpack NULL /* the one of the header */
 static void *context(void) { return NULL; }
 static void drop(void *c) { (void)c; }
 #endif
@@ -40,7 +40,7 @@ static void die(const char *what, const char *why) {
     exit(2);
 }
 
-/* load reads a file into memory of exactly its size, so that a sanitizer sees one byte too far. */
+/* load reads a file into memory of exactly its size, so that a sanitizer reports reads beyond it. */
 static uint8_t *load(const char *name, size_t *size) {
     FILE *f = fopen(name, "rb");
     uint8_t *data;
@@ -54,7 +54,7 @@ static uint8_t *load(const char *name, size_t *size) {
     return data;
 }
 
-/* content reads a resource in memory that free takes, or gives NULL. */
+/* content reads a resource into memory that the caller frees, or returns NULL. */
 static uint8_t *content(const kiln_resource *r, void *zstd, int *error) {
     uint8_t *to;
     *error = KILN_ROOM;
@@ -73,7 +73,7 @@ static void say_needs(const kiln_resource *r) {
     if (!r->optional) printf(";");
 }
 
-/* say_name writes "?" for what is no text. A zero byte is text here, and only kiln_check minds it. */
+/* say_name prints "?" for invalid text. A zero byte is valid here; only kiln_check refuses it. */
 static void say_name(kiln_text name) {
     uint8_t copy[4096];
     size_t i;
@@ -86,7 +86,7 @@ static void say_resource(const kiln_parcel *p, uint32_t i, void *zstd) {
     kiln_resource r;
     uint8_t *bytes = NULL;
     int error = kiln_at(p, i, &r);
-    if (error) r.codec = 0; /* whatever it says */
+    if (error) r.codec = 0; /* ignore its value */
     else bytes = content(&r, zstd, &error);
     if (error) {
         printf("%u error\n", (unsigned)i);
@@ -103,7 +103,7 @@ static void say_resource(const kiln_parcel *p, uint32_t i, void *zstd) {
     free(bytes);
 }
 
-/* load_line says what loading a resource loads. */
+/* load_line prints what loading a resource loads. */
 static void load_line(const kiln_parcel *p, uint32_t id) {
     uint32_t *memory = (uint32_t *)calloc(4 * ((size_t)p->count + 1), 4);
     kiln_order order;
@@ -117,7 +117,7 @@ static void load_line(const kiln_parcel *p, uint32_t id) {
     free(memory);
 }
 
-/* find answers one line of queries. */
+/* find answers a line of queries. */
 static void find(const kiln_parcel *p, char *line) {
     kiln_resource r;
     int error = KILN_FILE;
@@ -168,7 +168,7 @@ static void judge(const char *parcel, const char *queries) {
     free(data);
 }
 
-/* say_yes takes any signature; say_all says what it was asked. */
+/* say_yes accepts any signature; say_all also prints its arguments. */
 static int say_yes(void *user, const uint8_t signature[64], const uint8_t *message, size_t size, const uint8_t key[32]) {
     (void)user, (void)signature, (void)message, (void)size, (void)key;
     return 1;
@@ -197,7 +197,7 @@ static void trust(const char *name, const char *key) {
     free(data);
 }
 
-/* all calls everything. */
+/* all calls all functions. */
 static void all(const uint8_t *data, size_t size) {
     static const uint8_t uuid[16] = {0};
     static uint32_t memory[4 * 64];
@@ -298,7 +298,7 @@ static void load_order(int n, char **args) {
     while (count--) free(data[count]);
 }
 
-/* same lists the pairs of resources for which one loaded thing will do. */
+/* same prints the pairs of resources that can share one loaded value. */
 static void same(const char *path) {
     size_t size;
     uint32_t i, k;

@@ -1,10 +1,10 @@
-/* Everything of kiln.h, called by clang's fuzzer. */
+/* All functions of kiln.h, called by clang's fuzzer. */
 #define main check_main
 #include "check.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    /* With the checksum of the header mended, or nothing would ever come past it. */
+    /* The checksum of the header is corrected, because almost no input would pass it. */
     uint8_t *copy = (uint8_t *)malloc(size ? size : 1);
     size_t slot = 0;
     if (!copy) return 0;

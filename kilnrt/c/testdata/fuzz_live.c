@@ -1,6 +1,7 @@
 /*
- * The live client of kiln.h, called by clang's fuzzer. The network is the input: a list of steps, see one(), each a byte and what it needs. What a
- * watcher says, whole or in pieces, comes in by messages, frames, or single bytes of either connection.
+ * The live client of kiln.h, called by clang's fuzzer. The input simulates the network: it is a list of steps, see
+ * one(), each a byte and its arguments. The watcher's data, complete or in pieces, arrives as messages, frames, or
+ * single bytes of either connection.
  */
 #define _POSIX_C_SOURCE 200112L
 #include <arpa/inet.h>
@@ -18,22 +19,22 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* ---- a network that the input decides ---- */
+/* ---- a network that the input controls ---- */
 
-static struct { uint8_t *data; size_t size, at; int ended; } came[2]; /* on the two connections of the client, by socket */
-static size_t piece; /* bytes that one recv gives at most */
+static struct { uint8_t *data; size_t size, at; int ended; } came[2]; /* received data of the client's two connections, by socket */
+static size_t piece; /* most bytes that one recv returns */
 static int full;     /* nothing can be sent */
-static long now;     /* milliseconds */
+static long now;     /* in milliseconds */
 static int unreachable;
 
 static int net_socket(int domain, int type, int protocol) {
     (void)domain, (void)protocol;
 #ifdef SOCK_CLOEXEC
-    if (!(type & SOCK_CLOEXEC)) abort(); /* a program that the game starts would have it */
+    if (!(type & SOCK_CLOEXEC)) abort(); /* a program that the game starts would inherit it */
 #else
     (void)type;
 #endif
-    return 1000; /* net_connect knows which */
+    return 1000; /* net_connect knows which one */
 }
 static int net_connect(int s, const struct sockaddr *to, socklen_t size) {
     (void)s, (void)to, (void)size;
@@ -45,11 +46,11 @@ static ssize_t net_send(int s, const void *data, size_t size, int flags) {
     size_t i;
     (void)s;
 #ifdef MSG_NOSIGNAL
-    if (!(flags & MSG_NOSIGNAL)) abort(); /* a watcher that goes away would end the game */
+    if (!(flags & MSG_NOSIGNAL)) abort(); /* a closed connection would end the game */
 #else
     (void)flags;
 #endif
-    for (i = 0; i < size; i++) sum += ((const uint8_t *)data)[i]; /* all of it can be read */
+    for (i = 0; i < size; i++) sum += ((const uint8_t *)data)[i]; /* all of it must be readable */
     errno = EAGAIN;
     return full ? -1 : (ssize_t)(size > 100 ? size - size % 3 - sum % 2 : size);
 }
@@ -96,7 +97,7 @@ static ssize_t net_recv(int s, void *to, size_t size, int flags) {
     int i = 0;
     size_t n;
     (void)s, (void)flags;
-    /* Both have the same number; the buffer that is to be filled says which it is. */
+    /* Both connections have the same number. The buffer to fill shows which one it is. */
     if ((uint8_t *)to >= client->fetch.in.data && client->fetch.in.data && (uint8_t *)to <= client->fetch.in.data + client->fetch.in.room) i = 1;
     n = came[i].size - came[i].at;
     if (n > size) n = size;
@@ -122,15 +123,15 @@ static void forget(int i) {
 /* ---- a game ---- */
 
 static int refuses, values;
-static int calls, closed; /* after so many calls the game closes; it has done so */
+static int calls, closed; /* closes after this many calls; set when it has closed */
 
-/* maybe_close closes, as a game may in any of its functions. After that none but unload may be called. */
+/* maybe_close closes, as a game may in any of its functions. Afterwards only unload may be called. */
 static void maybe_close(void) {
     if (closed) abort();
     if (!calls || --calls) return;
     closed = 1;
     kiln_live_close(client);
-    kiln_live_poll(client); /* does nothing, and is not gone yet */
+    kiln_live_poll(client); /* does nothing; the client still exists */
 }
 
 static int load(void *user, kiln_live *live, const kiln_live_resource *r, const void *data, size_t size, void **value) {
@@ -166,7 +167,7 @@ static size_t number(int bytes) {
     return n;
 }
 
-/* rest is what a step brings along: two bytes of length, and so many. */
+/* rest returns the data of a step: two bytes of length, and the bytes. */
 static const uint8_t *rest(size_t *size) {
     const uint8_t *p;
     *size = number(2);
@@ -192,7 +193,7 @@ static void accepts(void) {
     arrives(0, head, strlen(head));
 }
 
-/* answers gives the content that is asked for: one of a few, or that there is none. */
+/* answers returns the requested content: one of a few, or an error. */
 static void answers(void) {
     static const char *contents[] = {"", "A", "B", "content"};
     char head[128];
@@ -216,7 +217,7 @@ static void one(void) {
     char *text;
     switch (number(1) % 16) {
     case 0: kiln_live_poll(client); break;
-    case 1: /* a message, in memory that ends with it */
+    case 1: /* a message, at the end of its memory block */
         p = rest(&n);
         text = (char *)malloc(n ? n : 1);
         memcpy(text, p, n);
@@ -246,7 +247,7 @@ static void one(void) {
     case 12: i = number(1), refuses = i & 1, full = i >> 1 & 1, unreachable = i >> 2 & 1, piece = i >> 3 ? i >> 3 : 1 << 20; break;
     case 13: text = text_of(), kiln_live_find_name(client, text), free(text); break;
     case 14: kiln_live_wait(client, 1), calls = (int)number(1); break;
-    case 15: /* all that a usual frame does */
+    case 15: /* all steps of a usual frame */
         accepts();
         answers();
         kiln_live_poll(client);
@@ -287,7 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         calls = 0;
         kiln_live_close(client);
     }
-    if (values) abort(); /* each value is unloaded once */
+    if (values) abort(); /* each value must be unloaded once */
     forget(0);
     forget(1);
     return 0;

@@ -1,4 +1,7 @@
-/* What is in kiln.h for Zstandard, called by clang's fuzzer: two bytes of size, one of what dictionary there is, and frames. */
+/*
+ * The Zstandard decompressor of kiln.h, called by clang's fuzzer: two bytes of size, one for the kind of dictionary,
+ * and frames.
+ */
 #define main check_main
 #include "check.c"
 
@@ -14,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     from = (uint8_t *)malloc(size - dictionary + 1);
     to = (uint8_t *)malloc(room + 1);
     if (!from || !to) return 0;
-    memcpy(from + 1, data + dictionary, size - dictionary); /* so that a sanitizer sees one byte too far */
+    memcpy(from + 1, data + dictionary, size - dictionary); /* so that a sanitizer reports reads beyond the end */
     memset(&r, 0, sizeof r);
     r.codec = 1, r.payload = from + 1, r.stored = size - dictionary;
     made = kilni_unzstd(NULL, to + 1, room, from + 1, size - dictionary, data, dictionary);

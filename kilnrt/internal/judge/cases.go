@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// Case is a parcel with the judgement that all readers must come to.
+// Case is a parcel with the judgement that all readers must return.
 type Case struct {
 	Parcel  string // path
 	Queries string // path of a file with the lines to answer
 	Want    string
 }
 
-// Conformance gives the cases of a folder of NAME.parcel and NAME.txt. Files of queries go into the folder scratch.
+// Conformance returns the cases in a folder of NAME.parcel and NAME.txt. Files of queries are written to the folder
+// scratch.
 func Conformance(folder, scratch string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.parcel"))
 	if err != nil {
@@ -42,7 +43,7 @@ func Conformance(folder, scratch string) ([]Case, error) {
 	return cases, nil
 }
 
-// Damaged gives the samples, n damaged parcels of each, and what the Go reader says of them.
+// Damaged returns the samples, n damaged parcels of each, and their judgements by the Go reader.
 func Damaged(scratch string, n int, seed uint64) ([]Case, error) {
 	samples, err := Write(scratch)
 	if err != nil {
@@ -80,7 +81,7 @@ func newCase(path, scratch string, queries []string, want string) (Case, error) 
 	return c, os.WriteFile(c.Queries, []byte(strings.Join(queries, "\n")+"\n"), 0o600)
 }
 
-// Arguments is what a reader's program is called with to judge all cases.
+// Arguments returns the arguments with which a reader's program judges all cases.
 func Arguments(cases []Case) []string {
 	args := []string{"judge"}
 	for _, c := range cases {
@@ -89,7 +90,8 @@ func Arguments(cases []Case) []string {
 	return args
 }
 
-// CompareAll holds what a reader's program wrote, a line "== PARCEL" before each judgement, to the wanted ones, and gives what differs.
+// CompareAll compares the output of a reader's program, with a line "== PARCEL" before each judgement, to the wanted
+// judgements. It returns the differences.
 func CompareAll(cases []Case, output string) []string {
 	var wrong []string
 	for _, c := range cases {

@@ -20,18 +20,18 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Frame is compressed content as anybody may have made it.
+// Frame is compressed content, made by any program.
 type Frame struct {
 	Name            string
 	Stored, Content []byte
-	Dictionary      bool // it is made with that of the parcel
-	Wrong           bool // no reader may take it
+	Dictionary      bool // made with the parcel's dictionary
+	Wrong           bool // every reader must refuse it
 }
 
-// rawDictionary is content, and nothing else.
+// rawDictionary is a dictionary of raw content.
 var rawDictionary = []byte(strings.Repeat("aqu1 bququ2 cququqo ", 9) + "the quick brown fox jumped over the dictionary")
 
-// trainedDictionary has tables, too.
+// trainedDictionary also has tables.
 func trainedDictionary() ([]byte, error) {
 	words := texts(false)["words"]
 	o := zstd.BuildDictOptions{ID: 7000, History: words[:2000], Offsets: [3]int{1, 4, 8}, Level: zstd.SpeedDefault}
@@ -41,7 +41,7 @@ func trainedDictionary() ([]byte, error) {
 	return zstd.BuildDict(o)
 }
 
-// texts are contents by name, of all that encoders make something different of; large ones of several blocks.
+// texts returns contents by name that make encoders use all their methods. With large, some have several blocks.
 func texts(large bool) map[string][]byte {
 	rng, size := rand.New(rand.NewPCG(3, 4)), 1
 	if large {
@@ -55,7 +55,7 @@ func texts(large bool) map[string][]byte {
 		return b
 	}
 	noise := func(n int) []byte { return made(n, func() byte { return byte(rng.Uint32()) }) }
-	letters := func(n int) []byte { return made(n, func() byte { return byte(min(rng.IntN(90), rng.IntN(90))) }) } // few kinds, and nothing repeats
+	letters := func(n int) []byte { return made(n, func() byte { return byte(min(rng.IntN(90), rng.IntN(90))) }) } // few different letters, without repetition
 	words := func(n int) []byte {
 		var b []byte
 		for len(b) < n {
@@ -75,13 +75,13 @@ func texts(large bool) map[string][]byte {
 	}
 }
 
-// FrameSet is frames of one parcel.
+// FrameSet is the frames of one parcel.
 type FrameSet struct {
 	Frames     []Frame
 	Dictionary []byte
 }
 
-// FrameSets are frames of all kinds, with a raw dictionary and with one that was trained.
+// FrameSets returns frames of all kinds, with a raw dictionary and with a trained one.
 func FrameSets(large bool) ([]FrameSet, error) {
 	trained, err := trainedDictionary()
 	if err != nil {
@@ -102,8 +102,8 @@ func FrameSets(large bool) ([]FrameSet, error) {
 	return sets, nil
 }
 
-// framesOf are frames of the encoder at all its levels, with and without a dictionary and a small window, and made by hand. Only large ones
-// are many.
+// framesOf returns frames of the encoder at all its levels, with and without a dictionary and a small window, and
+// frames made by hand. With large there are many.
 func framesOf(large bool, dictionary zstd.EOption) ([]Frame, error) {
 	var all []Frame
 	contents := texts(large)
@@ -135,19 +135,20 @@ func framesOf(large bool, dictionary zstd.EOption) ([]Frame, error) {
 
 const last = 1
 
-// block is a block of a kind: 0 raw, 1 one byte repeated, 2 compressed, 3 that does not exist. size is what its head says.
+// block returns a block of a kind: 0 raw, 1 one byte repeated, 2 compressed, 3 reserved. size is the size in its
+// header.
 func block(kind, size, last int, content ...byte) []byte {
 	head := size<<3 | kind<<1 | last
 	return append([]byte{byte(head), byte(head >> 8), byte(head >> 16)}, content...)
 }
 
-// frame is one with these flags; what follows them, and blocks.
+// frame returns a frame with these flags, the fields that follow them, and blocks.
 func frame(flags byte, rest ...[]byte) []byte {
 	return append([]byte{0x28, 0xb5, 0x2f, 0xfd, flags}, bytes.Join(rest, nil)...)
 }
 
-// packed is the content of a compressed block: literals as they are, and so many sequences, all with the same codes, and what their extra
-// bits are: a number behind a one, the first sequence highest.
+// packed returns the content of a compressed block: uncompressed literals and a number of sequences that all have the
+// same codes. bits are their extra bits after a leading one, the first sequence highest.
 func packed(literals string, sequences int, literalCode, offsetCode, matchCode byte, bits uint64) []byte {
 	b := append([]byte{byte(len(literals)<<4 | 1<<2), byte(len(literals) >> 4)}, literals...)
 	if b = append(b, byte(sequences)); sequences == 0 {
@@ -164,7 +165,7 @@ func compressed(last int, content []byte) []byte { return block(2, len(content),
 
 func number(n uint64, size int) []byte { return binary.LittleEndian.AppendUint64(nil, n)[:size] }
 
-// checksum is what a frame ends with that has one: taken from an encoder's.
+// checksum returns the checksum at the end of a frame, taken from an encoder's output.
 func checksum(content string) []byte {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -178,7 +179,7 @@ const (
 	window1K, window8M = "\x00", "\x68"
 	oneSegment         = 1 << 5
 	checked            = 1 << 2
-	bytes8, bytes2     = 3 << 6, 1 << 6 // of the size
+	bytes8, bytes2     = 3 << 6, 1 << 6 // of the size field
 )
 
 func rightFrames() []Frame {
@@ -198,10 +199,11 @@ func rightFrames() []Frame {
 		right("checksum", "zzzzzzz", frame(checked, k, block(1, 7, last, 'z'), checksum("zzzzzzz"))),
 		right("long checksum", strings.Repeat("z", 1000), frame(checked, k, block(1, 1000, last, 'z'), checksum(strings.Repeat("z", 1000)))),
 		right("literals alone", "abc", frame(0, k, compressed(last, packed("abc", 0, 0, 0, 0, 0)))),
-		// Literals 4, offset 3 + 1 back (code 2: numbers 4 to 7; 4 is 1 back), match 3 (code 0): twice "c"; then literals go on.
+		// 4 literals, offset 3 + 1 back (code 2: numbers 4 to 7; 4 is 1 back), match 3 (code 0): twice "c"; then more
+		// literals.
 		right("back by one", "abccccde", frame(0, k, compressed(last, packed("abcde", 1, 3, 2, 0, 0b1_00)))),
-		// Code 1 is number 2 or 3: without literals these are the third offset, 8 at first, and one less than the first. First 8 back,
-		// then 7 back.
+		// Code 1 is number 2 or 3. Without literals these are the third offset, initially 8, and one less than the
+		// first. So the offsets are 8, then 7.
 		right("repeated offsets", "abcdefghabcefg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 1, 0, 0b1_0_1)))),
 		right("swapped offsets", "abcdefghefgggg", frame(0, k, block(0, 8, 0, []byte("abcdefgh")...), compressed(last, packed("", 2, 0, 0, 0, 1)))),
 		right("an offset of nothing", "abbbb", frame(0, k, block(0, 2, 0, 'a', 'b'), compressed(last, packed("", 1, 0, 1, 0, 0b1_1)))),
@@ -210,7 +212,7 @@ func rightFrames() []Frame {
 	}
 }
 
-// again is a block with one sequence by the tables that modes name.
+// again returns a block with one sequence, with the tables that modes selects.
 func again(literals string, modes, bits byte) []byte {
 	return append(append([]byte{byte(len(literals) << 3)}, literals...), 1, modes, bits)
 }
@@ -259,7 +261,7 @@ func wrongFrames() []Frame {
 	}
 }
 
-// Write writes a parcel of resources that are stored as these frames, whatever is in them. Ids count from 0.
+// Write writes a parcel whose resources are stored as these frames, valid or not. Ids begin at 0.
 func (s *FrameSet) Write(path string) error {
 	frames := s.Frames
 	var rs []parcel.Resource
@@ -296,7 +298,7 @@ func (s *FrameSet) Write(path string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// damaged are n frames with some bits changed, or cut, and perhaps another size.
+// damaged returns n frames with changed bits, truncated, or with a wrong size.
 func (s *FrameSet) damaged(n int, seed uint64) FrameSet {
 	rng, frames := rand.New(rand.NewPCG(seed, 5)), s.Frames
 	var all []Frame
@@ -310,7 +312,7 @@ func (s *FrameSet) damaged(n int, seed uint64) FrameSet {
 			}
 			at := rng.IntN(len(f.Stored))
 			if rng.IntN(2) == 0 {
-				at = rng.IntN(min(len(f.Stored), 40)) // where heads and tables are
+				at = rng.IntN(min(len(f.Stored), 40)) // headers and tables are there
 			}
 			f.Stored[at] = []byte{f.Stored[at] ^ 1<<rng.IntN(8), 0, 0xff, byte(rng.Uint32()), f.Stored[at] + 1}[rng.IntN(5)]
 		}
@@ -325,8 +327,8 @@ func (s *FrameSet) damaged(n int, seed uint64) FrameSet {
 	return FrameSet{all, s.Dictionary}
 }
 
-// FrameCases are a parcel of all frames, and parcels of as many damaged ones as runs says, 600 if it is empty, with what the Go reader says
-// of them.
+// FrameCases returns a parcel of all frames, and parcels with as many damaged ones as runs says (600 if it is empty),
+// with their judgements by the Go reader.
 func FrameCases(scratch, runs string) ([]Case, error) {
 	sets, err := FrameSets(true)
 	if err != nil {

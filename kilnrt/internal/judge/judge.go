@@ -1,5 +1,5 @@
-// Package judge says what the Go reader makes of a parcel, in the words of the conformance set, and damages parcels: the readers in other
-// languages are held to it in their tests.
+// Package judge returns the Go reader's judgement of a parcel, in the form of the conformance set. It also damages
+// parcels. Tests compare the readers in other languages with it.
 package judge
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Parcel gives the judgement on a parcel: docs/formats/parcel.md, "Conformance". queries are lines like "find id=1" and "load id=1".
+// Parcel returns the judgement of a parcel: docs/formats/parcel.md, "Conformance". queries are lines like "find id=1"
+// and "load id=1".
 func Parcel(file []byte, queries []string) string {
 	p, err := kilnrt.OpenReaderAt(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
@@ -24,7 +25,7 @@ func Parcel(file []byte, queries []string) string {
 	return Opened(p, queries)
 }
 
-// Opened gives the judgement on a parcel that could be opened.
+// Opened returns the judgement of a parcel that could be opened.
 func Opened(p *kilnrt.Parcel, queries []string) string {
 	var b strings.Builder
 	b.WriteString("open ok\n")
@@ -87,7 +88,7 @@ func answer(p *kilnrt.Parcel, query string) string {
 	return find(p, query)
 }
 
-// order is the ids that loading one, with what is optional, loads.
+// order returns the ids that are loaded with a resource, including optional ones.
 func order(p *kilnrt.Parcel, id uint32) string {
 	l := kilnrt.NewLibrary()
 	l.Mount(p)
@@ -129,7 +130,7 @@ func scanned(query, format string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// Queries asks for everything that a good parcel has by all its names, and for what it has not.
+// Queries returns queries for everything in a good parcel by all its names, and for resources that it does not have.
 func Queries(file []byte) []string {
 	qs := []string{"find id=4294967294", `find name="nobody"`, "find uuid=ffffffffffffffffffffffffffffffff sub=1"}
 	p, err := kilnrt.OpenReaderAt(bytes.NewReader(file), int64(len(file)))
@@ -145,7 +146,7 @@ func Queries(file []byte) []string {
 	return qs
 }
 
-// Compare is empty if a reader's judgement is the wanted one, else the first lines that differ.
+// Compare returns "" if a reader's judgement is the wanted one, else the first lines that differ.
 func Compare(want, got string) string {
 	ws, gs := strings.Split(legible(want), "\n"), strings.Split(legible(got), "\n")
 	for i := range max(len(ws), len(gs)) {
@@ -163,7 +164,7 @@ func Compare(want, got string) string {
 	return ""
 }
 
-// legible puts one replacement character in place of whatever is no UTF-8: not every language can write that as it is.
+// legible replaces bytes that are not UTF-8 by a replacement character, because not every language can print them.
 func legible(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	for strings.Contains(s, "\uFFFD\uFFFD") {
@@ -172,8 +173,8 @@ func legible(s string) string {
 	return s
 }
 
-// Damage changes a good parcel in one to three places, most of them in the index, and often makes the checksums right again: what a reader
-// must then find is not that something changed but that it cannot be.
+// Damage changes a good parcel in one to three places, most of them in the index. It often corrects the checksums, so
+// that a reader must notice impossible values, not only a change.
 func Damage(rng *rand.Rand, good []byte) []byte {
 	b := bytes.Clone(good)
 	h, err := kilnrt.ReadHeader(bytes.NewReader(b), int64(len(b)))
@@ -203,21 +204,21 @@ func Damage(rng *rand.Rand, good []byte) []byte {
 	return b
 }
 
-// page is where the k-th page of records lies, as the header leads to it before any damage.
+// page returns the position of the k-th page of records by the undamaged header.
 func page(b []byte, h *kilnrt.Header, k int) (at, size int) {
 	entry := b[int(h.Sections[kilnrt.SectionDirectory].Offset)+16*k:]
 	at = int(uint32(entry[0]) | uint32(entry[1])<<8 | uint32(entry[2])<<16)
 	size = min(kilnrt.PageSize, h.Count-k*kilnrt.PageSize) * kilnrt.RecordSize
 	if at+size > len(b) {
-		return h.Slot * kilnrt.SlotPitch, kilnrt.RecordSize // the directory was damaged before: then the slot once more
+		return h.Slot * kilnrt.SlotPitch, kilnrt.RecordSize // the directory is damaged already; change the slot again
 	}
 	return at, size
 }
 
-// Mend makes the checksums of a parcel that was just packed what they should be.
+// Mend corrects the checksums of a freshly packed parcel.
 func Mend(b []byte) { mend(b, 0) }
 
-// mend makes the checksums of pages, sections and the slot what they should be, as far as these lie within the file.
+// mend corrects the checksums of pages, sections and the slot, as far as these are within the file.
 func mend(b []byte, slot int) {
 	put := func(at int, crc uint32) {
 		copy(b[at:], []byte{byte(crc), byte(crc >> 8), byte(crc >> 16), byte(crc >> 24)})

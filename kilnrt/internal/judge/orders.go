@@ -12,15 +12,15 @@ import (
 	"github.com/kiln-pipeline/kiln/kilnrt"
 )
 
-// Order is a case of what to load in which order.
+// Order is a test case for the load order.
 type Order struct {
 	Name   string
-	Layers []string // each "1:2,3;4 2 3": resource 1 requires 2 and 3 and would use 4; a layer lies over the one before
-	Ask    string   // ids, one after the other: "?" before one is with what is optional
-	Want   string   // a line for each of them: " 2@0 1@0", the ids with the number of the layer
+	Layers []string // each "1:2,3;4 2 3": resource 1 requires 2 and 3, and has 4 as an optional need; later layers are on top
+	Ask    string   // ids to load, in order; "?" before one includes optional needs
+	Want   string   // a line for each: " 2@0 1@0", the ids with the number of the layer
 }
 
-// Orders are the cases. What is wanted follows from "Load order" in docs/formats/parcel.md.
+// Orders returns the cases. The wanted orders follow from "Load order" in docs/formats/parcel.md.
 func Orders() []Order {
 	chain := func(n int, mark string) string {
 		var b strings.Builder
@@ -55,8 +55,9 @@ func Orders() []Order {
 	}
 }
 
-// attempts is a resource for each level up to n that would use two others, of which each requires one of the next level, and then
-// the first of all, which is under way: every attempt fails at its end, and each level doubles them.
+// attempts returns resources in n levels. Each has two optional needs, and each of these requires the resource of the
+// next level and then resource 1, which is being loaded. So every attempt fails at its end, and each level doubles the
+// attempts.
 func attempts(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -66,7 +67,7 @@ func attempts(n int) string {
 	return b.String() + fmt.Sprint(1+3*n)
 }
 
-// Arguments writes the layers into a folder and gives what a reader's program is called with.
+// Arguments writes the layers to a folder and returns the arguments for a reader's program.
 func (o *Order) Arguments(dir string) ([]string, error) {
 	args := []string{"order"}
 	for i, layer := range o.Layers {
@@ -89,7 +90,7 @@ func (o *Order) Arguments(dir string) ([]string, error) {
 	return append(append(args, "--"), strings.Fields(o.Ask)...), nil
 }
 
-// away is added to needs while they are written, for the writer refuses circles.
+// away is added to needs while a parcel is written, because the writer refuses circles.
 const away = 1 << 20
 
 func shifted(list string, by uint32) []uint32 {
@@ -100,7 +101,7 @@ func shifted(list string, by uint32) []uint32 {
 	return ns
 }
 
-// bringNear takes away from the needs of a parcel.
+// bringNear subtracts away from the needs in a parcel.
 func bringNear(path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 )
 
-// Resource makes a resource with the given content; its UUID comes from its id.
+// Resource returns a resource with the given content. Its UUID is made from its id.
 func Resource(id uint32, name, productType, content string, required, optional []uint32) parcel.Resource {
 	r := parcel.Resource{ID: id, Name: name, Type: productType, Required: required, Optional: optional, Size: int64(len(content)), Hash: digest.Of([]byte(content))}
 	for i := range r.UUID {
@@ -20,8 +20,8 @@ func Resource(id uint32, name, productType, content string, required, optional [
 	return r
 }
 
-// Write writes samples into a folder and gives their paths: an empty parcel, one with one of everything, and one with several pages of
-// records.
+// Write writes samples to a folder and returns their paths: an empty parcel, one with a resource of each kind, and one
+// with several pages of records.
 func Write(dir string) ([]string, error) {
 	rs := []parcel.Resource{
 		Resource(0, "levels/one", "level", "level one", []uint32{7, 3}, []uint32{900}),

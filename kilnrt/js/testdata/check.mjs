@@ -1,19 +1,19 @@
-// Says what kiln.mjs makes of parcels, in the words of the conformance set.
+// Prints the judgement of kiln.mjs on parcels, in the form of the conformance set.
 //
 //     node check.mjs hash FILE...                BLAKE3 of each file
 //     node check.mjs judge PARCEL QUERIES...     the judgements, a line "== PARCEL" before each; QUERIES is a file with the lines "find ..." and "load ..." to answer
-//     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id: with what is optional
+//     node check.mjs order PARCEL... -- ID...    load order, each parcel over the one before; "?" before an id includes optional needs
 //     node check.mjs trust PARCEL KEY            whether it is signed by the key, and which resources can be read then
 //     node check.mjs blake2b FILE...             BLAKE2b of each file of at most 128 bytes
-//     node check.mjs fuzz N FILE...              calls everything on each file, damaged by chance, N times, whatever is in it
-//     node check.mjs url URL                     opens over HTTP and loads everything: how many resources and requests
+//     node check.mjs fuzz N FILE...              damages each file randomly, N times, and calls all functions on it
+//     node check.mjs url URL                     opens over HTTP and loads everything: the number of resources and requests
 import { readFileSync } from "node:fs";
 import { blake2b, trust } from "../signed.mjs";
 import { KilnError, crc32, hash, loadAll, loadOrder, open, openURL } from "../kiln.mjs";
 
 const hex = (n) => n.toString(16).padStart(8, "0");
 
-// attempt gives what f gives, or undefined where it throws a KilnError; anything else that is thrown is a fault of the reader.
+// attempt returns the result of f, or undefined if f throws a KilnError. Any other exception is a bug in the reader.
 function attempt(f) {
   try {
     return f();
@@ -23,7 +23,7 @@ function attempt(f) {
   }
 }
 
-// nameOf is the name as judgements have it: "?" if it is no text.
+// nameOf returns the name for a judgement: "?" if it is not valid text.
 function nameOf(r) {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(r.nameBytes);
@@ -78,7 +78,7 @@ function order(args) {
   });
 }
 
-// chance gives numbers below n, the same in each run: xorshift of 32 bits (Marsaglia 2003).
+// chance returns a random number below n, the same in each run: 32-bit xorshift (Marsaglia 2003).
 let state = 2463534242;
 function chance(n) {
   state ^= state << 13;
@@ -87,7 +87,7 @@ function chance(n) {
   return (state >>> 0) % n;
 }
 
-// damaged is a copy with some bytes changed, or cut off, and mostly with headers whose checksums are right.
+// damaged returns a copy with changed bytes, or truncated; most copies have headers with correct checksums.
 function damaged(file) {
   const b = chance(50) === 0 ? file.slice(0, chance(file.length + 1)) : file.slice();
   for (let n = 1 + chance(4); n > 0 && b.length > 0; n--) {
@@ -100,7 +100,7 @@ function damaged(file) {
   return b;
 }
 
-// everything calls everything; what is thrown but a KilnError is a fault of the reader.
+// everything calls all functions. An exception other than KilnError is a bug in the reader.
 function everything(bytes) {
   const parcel = attempt(() => open(bytes));
   if (!parcel) return false;

@@ -1,4 +1,5 @@
-// A library with a watcher that is made up, and loaders that throw or never come to an end: nothing else waits for them, and what they failed to load can be loaded again.
+// A library with a fake watcher, and loaders that throw or never end. Other resources must not wait for them, and what
+// they failed to load must load again later.
 import { hash } from "../kiln.mjs";
 import { connect } from "../live.mjs";
 
@@ -35,7 +36,7 @@ library.register("throws", () => { throw new Error("thrown"); });
 library.register("rejects", async () => { throw new Error("rejected"); });
 const load = (name) => library.load(name).then((h) => h.value, (error) => error.message);
 console.log((await Promise.all(["never", "throws", "rejects", "good"].map(load))).join("; "));
-finish(); // far too late
+finish(); // much too late
 await new Promise((done) => setTimeout(done));
 console.log(`unloaded ${unloaded}`);
 for (const kind of ["never", "throws", "rejects"]) library.register(kind, ({ resource }) => `${resource.name} now`);

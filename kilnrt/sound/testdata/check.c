@@ -1,4 +1,4 @@
-/* check.c does what the words of its command line say with a sound, and prints what it reads. */
+/* check.c executes the commands in its arguments on a sound, and prints what it reads. */
 #define KILN_SOUND_IMPLEMENTATION
 #include "kiln_sound.h"
 

@@ -1,4 +1,4 @@
-// check.mjs does what the words of its command line say with a sound, and prints what it reads.
+// check.mjs executes the commands in its arguments on a sound, and prints what it reads.
 import { readFileSync } from "node:fs";
 import { KilnSound, KilnSoundError } from "../../js/kiln_sound.mjs";
 

@@ -21,7 +21,7 @@ KILN_EXPORT("kiln_process") int kiln_process(void) {
 	char *path = kiln_all(kiln_asset(KILN_ASSET_PATH), &n);
 	int scale = kiln_number(kiln_all(kiln_setting(KILN_TEXT("scale")), &ignored));
 	kiln_handle file = kiln_open(path, n);
-	if (file < 0) return 1; /* Kiln knows why */
+	if (file < 0) return 1; /* Kiln has the error */
 	char *text = kiln_all(file, &length);
 	kiln_byte *out = kiln_alloc(length + 4);
 	if (!text || !out) return wrong(KILN_TEXT("the map is too large"), 0, 0);

@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Command voxel is a processor in WebAssembly: a height map drawn with digits becomes columns of blocks.
+// Command voxel is a processor in WebAssembly. It turns a height map drawn with digits into columns of blocks.
 package main
 
 import (
@@ -24,7 +24,7 @@ type settings struct {
 	Scale int `toml:"scale" doc:"How many blocks a step is high." min:"1" max:"25"`
 }
 
-// Info says what Kiln should know of it.
+// Info returns the description of the processor.
 func (Voxel) Info() processor.Info {
 	return processor.Info{
 		Name: "voxel", Version: 1, Summary: "A map of heights to columns of blocks",

@@ -1,4 +1,4 @@
-// bb_runner: starts the commands of actions, for the worker on the same machine. DIR is a folder of theirs, absolute, with a folder build.
+// bb_runner: starts the commands of actions, for the worker on the same machine. DIR is the absolute path of their folder, which has a folder build.
 {
   global: {},
   buildDirectoryPath: std.extVar('DIR') + '/build',

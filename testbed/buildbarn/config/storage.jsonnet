@@ -1,5 +1,5 @@
-// bb_storage: contents, results, and the address that kilns have. It hands actions on to the scheduler. All is held in memory: 1.7 GB of
-// contents at most. STORAGE and SCHEDULER are addresses, HOST:PORT.
+// bb_storage: contents, results, and the address for kiln. It passes actions to the scheduler. Everything is in memory: at most 1.7 GB of
+// contents. STORAGE and SCHEDULER are addresses, HOST:PORT.
 local blocks(entries, size, new) = {
   'local': {
     keyLocationMapInMemory: { entries: entries },

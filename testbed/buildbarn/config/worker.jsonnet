@@ -1,4 +1,4 @@
-// bb_worker: has a runner run actions, as many at once as SLOTS says. DIR also has a folder cache. NAME is the machine's.
+// bb_worker: runs actions with a runner, SLOTS at once. DIR also has a folder cache. NAME is the name of the machine.
 local storage = { grpc: { client: { address: std.extVar('STORAGE') } } };
 {
   global: {},

@@ -1,5 +1,5 @@
-// Worker is Buildbarn's bb_worker with the folders of actions on disk, and nothing else: bb_worker itself needs a patched go-fuse, which
-// only Bazel gives it. It takes the same configuration file, of which it reads what it needs.
+// Worker is Buildbarn's bb_worker, limited to folders of actions on disk: bb_worker itself needs a patched go-fuse,
+// which only Bazel provides. It reads the same configuration file, and uses the parts that it needs.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Shows the scene of the parcel that Kiln packed, through constants that Kiln wrote. With ?live it comes from `kiln serve` instead, and changes
-// when something is saved (?live=http://127.0.0.1:7172 is another address); with ?at=SECONDS time stands still there.
+// Shows the scene of the parcel that Kiln packed, with constants that Kiln wrote. With ?live it comes from `kiln serve`
+// instead, and changes when a file is saved (?live=http://127.0.0.1:7172 is another address). With ?at=SECONDS time
+// stands still at that moment.
 import { openURL, loadAll, loadOrder } from "../../../../kilnrt/js/kiln.mjs";
 import { connect } from "../../../../kilnrt/js/live.mjs";
 import { Scene } from "./assets.mjs";
@@ -9,7 +10,7 @@ import { listen } from "./sound.mjs";
 const note = document.getElementById("note");
 const context = document.getElementById("scene").getContext("2d");
 
-/** fromParcel gives a function that gives the scene. */
+/** fromParcel returns a function that returns the scene. */
 async function fromParcel(url) {
   const parcel = await openURL(url);
   const resources = loadOrder(parcel, Scene.DataSceneYaml, { optional: true });
@@ -19,7 +20,7 @@ async function fromParcel(url) {
   return () => made.get(Scene.DataSceneYaml);
 }
 
-/** fromWatcher is the same, but for what is saved while the page is open. */
+/** fromWatcher is the same, with changes when a file is saved. */
 async function fromWatcher(address) {
   const library = await connect(address, { game: "knights, the page", platform: "web" });
   for (const type of Object.keys(makers)) {

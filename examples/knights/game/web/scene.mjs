@@ -1,6 +1,9 @@
-// What the page makes of resources, and how it draws them: the same as scene.go and resources.go.
+// Converts and draws resources in the page, in the same way as scene.go and resources.go.
 
-/** makers turn content into what is drawn, by the type of the resource. find is a parcel, or a live library; made is what the resource needs, by id. */
+/**
+ * makers convert content to what is drawn, by the type of the resource. find is a parcel, or a live library; made is
+ * what the resource needs, by id.
+ */
 export const makers = {
   texture: (bytes) => picture(bytes),
   atlas: (bytes, resource, find, made) => {
@@ -13,14 +16,14 @@ export const makers = {
 
 const parse = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
 
-/** picture reads level 0 of a KTX 2.0 file with 8 bits a channel, whose colours are multiplied with alpha. */
+/** picture reads level 0 of a KTX 2.0 file with 8 bits a channel and premultiplied colours. */
 function picture(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const format = view.getUint32(12, true), [rgba8, rgba8srgb] = [37, 43];
   if (format !== rgba8 && format !== rgba8srgb || view.getUint32(44, true) !== 0) throw new Error(`this page shows RGBA8 alone, not format ${format}`);
   const width = view.getUint32(20, true), height = view.getUint32(24, true) || 1;
   const from = bytes.subarray(Number(view.getBigUint64(80, true)), Number(view.getBigUint64(80, true)) + 4 * width * height);
-  const image = new ImageData(width, height); // wants colours as they are before that
+  const image = new ImageData(width, height); // it needs straight colours
   for (let i = 0; i < from.length; i += 4) {
     const alpha = from[i + 3];
     for (let c = 0; c < 3; c++) image.data[i + c] = alpha ? Math.round(from[i + c] * 255 / alpha) : 0;
@@ -31,7 +34,7 @@ function picture(bytes) {
   return canvas;
 }
 
-/** makeScene puts the things that the data names in place of their names. */
+/** makeScene replaces names in the data by their resources. */
 function makeScene(data, find) {
   return {
     ...data,
@@ -43,7 +46,7 @@ function makeScene(data, find) {
   };
 }
 
-/** draw shows the scene some seconds after it began. */
+/** draw draws the scene at a time after its begin. */
 export function draw(context, scene, seconds) {
   const [width] = scene.size;
   for (const image of scene.backdrop) context.drawImage(image, 0, 0);
@@ -64,14 +67,14 @@ function sprite(context, atlas, name, x, y) {
   context.drawImage(atlas.pages[f.page], f.x, f.y, f.w, f.h, x + f.offset_x, y + f.offset_y, f.w, f.h);
 }
 
-const digitWidth = 12; // of the ten in the picture "digits"
+const digitWidth = 12; // of each of the ten in the picture "digits"
 
 function coins(context, { hud }, width) {
   const text = String(hud.coins), digits = hud.atlas.frames.digits;
   let x = width - 8 - digitWidth * text.length;
   sprite(context, hud.atlas, "coin", x - 30, 8);
   for (const c of text) {
-    // What was trimmed off the picture on the left is not on the page: the first digit is cut there.
+    // The trimmed left edge of the picture is not on the page: the first digit is cut there.
     const left = Number(c) * digitWidth - digits.offset_x, skip = Math.max(0, -left), w = Math.min(digitWidth - skip, digits.w - left - skip);
     context.drawImage(hud.atlas.pages[digits.page], digits.x + left + skip, digits.y, w, digits.h, x + skip, 11 + digits.offset_y, w, digits.h);
     x += digitWidth;

@@ -1,14 +1,14 @@
-// What the page plays: a click or M starts and stops the theme, which loops where its file says; H is the horn, S a step, another one each time. Gains
-// are those that Kiln noted, so all are equally loud.
+// Plays the sounds of the page: a click or M starts and stops the theme, which loops as its file says; H is the horn, S
+// a step, another one each time. The gains are those noted by Kiln, so all sounds are equally loud.
 import { openURL, loadAll, loadOrder } from "../../../../kilnrt/js/kiln.mjs";
 import { KilnSound } from "../../../../kilnrt/js/kiln_sound.mjs";
 import { Sounds } from "./assets.mjs";
 
 const address = "../../build/parcels/web/sounds.parcel";
 let context = null, parcel = null, theme = null, last = -1;
-const buffers = new Map(); // of ids
+const buffers = new Map(); // by id
 
-/** load gives a resource's sound and what Web Audio plays of it, decoded once. */
+/** load returns a resource's sound and its buffer for Web Audio, decoded once. */
 async function load(id) {
   if (!buffers.has(id)) {
     const [bytes] = await loadAll([parcel.find(id)]);
@@ -35,7 +35,7 @@ async function step() {
   await start(parcel.findUUID(variations[last].uuid, 0).id, false);
 }
 
-/** listen waits for keys and clicks: browsers want one before anything sounds. */
+/** listen waits for keys and clicks: browsers require one before they play sound. */
 export function listen(note) {
   const on = async (what) => {
     try {

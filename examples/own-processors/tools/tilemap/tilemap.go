@@ -1,4 +1,5 @@
-// Package tilemap is the tile map in Go: compiled into tools/kiln, and into a WebAssembly module by the folder guest.
+// Package tilemap is the tile map processor in Go. It is compiled into tools/kiln, and into a WebAssembly module by the
+// folder guest.
 package tilemap
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// New makes the processor.
+// New returns the processor.
 func New() processor.Processor { return tilemap{} }
 
 type tilemap struct{}
@@ -24,7 +25,7 @@ type settings struct {
 	Border int `toml:"border" doc:"Tile that is laid around the map; -1 is none." min:"-1" max:"65535"`
 }
 
-// Info says what Kiln should know of it.
+// Info returns the description of the processor.
 func (tilemap) Info() processor.Info {
 	return processor.Info{
 		Name: "tilemap", Version: 1, Summary: "A map of letters to a grid of tiles, in Go",
@@ -38,7 +39,7 @@ func (tilemap) Info() processor.Info {
 //go:embed *.go
 var source embed.FS
 
-// Source is what this is compiled of: an edit of it builds its assets again.
+// Source returns the source of this package: an edit of it builds its assets again.
 func (tilemap) Source() fs.FS { return source }
 
 // Process reads the map, its tile set and the size of the sheet, and writes the grid.
@@ -102,7 +103,7 @@ func readSheet(job processor.Job, name string) (s sheet, err error) {
 	return s, nil
 }
 
-// grid is the number of each letter's tile.
+// grid returns the number of each letter's tile.
 func (s sheet) grid(rows []string) (grid [][]uint16, err error) {
 	if rows[0] == "" {
 		return nil, &processor.Problem{Line: 1, Text: "the map has no rows"}
@@ -130,7 +131,7 @@ func (s sheet) grid(rows []string) (grid [][]uint16, err error) {
 	return grid, nil
 }
 
-// frame lays a tile around the grid.
+// frame surrounds the grid with a tile.
 func frame(grid [][]uint16, tile uint16) [][]uint16 {
 	edge := make([]uint16, len(grid[0])+2)
 	for i := range edge {

@@ -1,5 +1,5 @@
-// judge decodes a compressed texture by WebGL 2: base64 in, base64 of RGBA in 32-bit floats out, rows top down; or words that say what
-// is missing. Each pixel is fetched as it is, without filtering.
+// judge decodes a compressed texture by WebGL 2. It takes base64 and returns base64 of RGBA in 32-bit floats, rows top
+// down, or a text that names what is missing. Each pixel is fetched without filtering.
 function judge(extension, format, width, height, blocks) {
   const gl = new OffscreenCanvas(1, 1).getContext("webgl2");
   if (!gl) return "no WebGL 2";
@@ -44,6 +44,6 @@ function judge(extension, format, width, height, blocks) {
   let text = "";
   const raw = new Uint8Array(out.buffer);
   for (let i = 0; i < raw.length; i += 8192) text += String.fromCharCode(...raw.subarray(i, i + 8192));
-  gl.getExtension("WEBGL_lose_context")?.loseContext(); // a page has but 16 of them
+  gl.getExtension("WEBGL_lose_context")?.loseContext(); // a page has at most 16 contexts
   return btoa(text);
 }

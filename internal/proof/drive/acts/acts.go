@@ -1,4 +1,4 @@
-// Package acts is a processor whose asset's content says what it does, line by line. Tests compile it into a kiln and into a WebAssembly
+// Package acts is a processor that executes the lines of its asset. Tests compile it into a kiln and into a WebAssembly
 // module.
 package acts
 
@@ -14,11 +14,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Actor does what these lines say, and writes down what it saw:
+// Actor executes these lines, and writes their results:
 //
 //	read PATH     the content of a source file
 //	twice PATH    the same, read a second time a little later
-//	exists PATH   whether it is there
+//	exists PATH   whether it exists
 //	glob PATTERN  the paths that match
 //	use ASSET     the products of another asset, with their content
 //	ref ASSET     a reference to another asset's main product
@@ -26,7 +26,7 @@ import (
 //	warn TEXT, fail TEXT, text TEXT
 type Actor struct{ Name, Extension string }
 
-// Info says what Kiln should know of it.
+// Info returns the description of the processor.
 func (a Actor) Info() processor.Info {
 	return processor.Info{
 		Name: a.Name, Version: 1, Summary: "does what its asset says", Extensions: []string{a.Extension},
@@ -34,7 +34,7 @@ func (a Actor) Info() processor.Info {
 	}
 }
 
-// Process does one line after the other.
+// Process executes the lines in order.
 func (a Actor) Process(_ context.Context, job processor.Job) error {
 	text, err := job.ReadFile(job.Asset().Path)
 	if err != nil {

@@ -1,5 +1,5 @@
 /*
- * NAME is a processor in WebAssembly: see docs/wasm.md. Build it, and let Kiln compare what it makes of testdata/in with testdata/want:
+ * NAME is a processor in WebAssembly: see docs/wasm.md. Compile it, build testdata/in, and compare the products with testdata/want:
  *
  *     clang --target=wasm32 -O2 -nostdlib -Wl,--no-entry -o tools/NAME/NAME.wasm tools/NAME/NAME.c
  *     kiln test
@@ -26,12 +26,12 @@ KILN_EXPORT("kiln_process") int kiln_process(void) {
 	char *path = kiln_all(kiln_asset(KILN_ASSET_PATH), &n);
 	int upper = kiln_all(kiln_setting(KILN_TEXT("upper")), &ignored)[0] == 't'; /* true or false */
 	kiln_handle file = kiln_open(path, n);
-	if (file < 0) return 1; /* Kiln knows why */
+	if (file < 0) return 1; /* Kiln has the error */
 	char *text = kiln_all(file, &length);
-	kiln_byte *out = kiln_alloc(2 * length + 3); /* at most a length for each byte */
+	kiln_byte *out = kiln_alloc(2 * length + 3); /* in the worst case a length for each byte */
 	if (!text || !out) return wrong(KILN_TEXT("the file is too large"), KILN_TEXT(""), 0);
 
-	kiln_size end = 2, at = 0, lines = 0; /* the line's length goes to out[at] */
+	kiln_size end = 2, at = 0, lines = 0; /* out[at] is the line's length */
 	for (kiln_size i = 0; i < length; i++) {
 		if (i == 0 || text[i - 1] == '\n') lines++, at = end++;
 		char c = text[i];
