@@ -1,10 +1,12 @@
 // Package thorough decides how much tests do. `go test ./...` runs the short form of long tests; KILN_TESTS=all
-// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something else.
+// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something else, KILN_SEED=NUMBER
+// what they did with that seed.
 package thorough
 
 import (
 	"hash/fnv"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -41,20 +43,23 @@ var (
 )
 
 // Seed returns a seed for a random test, and logs it. The n-th of a test is the same in each process, so that one state of the code has one
-// verdict; with KILN_SEED=random it comes from the time.
+// verdict; with KILN_SEED=random it comes from the time, and with KILN_SEED=NUMBER it is that.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
+	s, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
 	if os.Getenv(SeedVariable) == "random" {
-		s := uint64(time.Now().UnixNano())
-		t.Logf("-seed %d", s)
+		s, err = uint64(time.Now().UnixNano()), nil
+	}
+	if err == nil {
+		t.Logf("%s=%d", SeedVariable, s)
 		return s
 	}
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
 	seedsMu.Lock()
 	defer seedsMu.Unlock()
-	s := h.Sum64()>>8 + seeds[t.Name()]<<32 // tests that take several seeds add small numbers
+	s = h.Sum64()>>8 + seeds[t.Name()]<<32 // tests that take several seeds add small numbers
 	seeds[t.Name()]++
-	t.Logf("-seed %d", s)
+	t.Logf("%s=%d", SeedVariable, s)
 	return s
 }
