@@ -29,7 +29,6 @@ import (
 
 var (
 	kills = flag.Int("kills", 30, "how often TestKill kills a build")
-	seed  = flag.Uint64("seed", 0, "seed of random tests; 0: as package thorough says")
 )
 
 // In the environment childDir names the project that this program is to build in place of running tests. With childHolds, its first job
@@ -107,10 +106,7 @@ func slowly(_ context.Context, _ string, job processor.Job) error {
 
 func randomSource(t testing.TB) *rand.Rand {
 	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = thorough.Seed(t)
-	}
+	s := thorough.Seed(t)
 	return rand.New(rand.NewPCG(s, s))
 }
 
