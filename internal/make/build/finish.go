@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
-	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
@@ -128,18 +127,14 @@ func (s *session) ship(ctx context.Context) bool {
 			s.wrote[file] = true
 		},
 	}
-	if s.few != nil && ship.Wanted(s.P.Project) {
-		var ok bool
-		if s.shipment, ok = with.Changed(ctx); !ok {
-			return s.no("what changed concerns parcels, numbers or constants as a whole")
-		}
-	} else if s.few == nil && (len(s.req.Patterns) == 0 || len(with.Only) > 0) && !s.stopped && s.P.Config.Output == "" {
-		s.shipment = with.All(ctx)
-		s.stopped = s.shipment.Stopped
-		s.notes = append(s.notes, s.shipment.Notes...)
+	whole := len(s.req.Patterns) == 0 && !s.stopped
+	pack := (whole || len(with.Only) > 0 && !s.stopped) && s.P.Config.Output == ""
+	var ok bool
+	if s.shipment, ok = with.Bring(ctx, whole, pack, s.req.done&otherHeld == 0); !ok {
+		return s.no("what changed concerns parcels, numbers or constants as a whole")
 	}
-	with.Renumber(&s.shipment)
-	with.Hold(&s.shipment, len(s.req.Patterns) == 0 && !s.stopped)
+	s.stopped = s.stopped || s.shipment.Stopped
+	s.notes = append(s.notes, s.shipment.Notes...)
 	return true
 }
 

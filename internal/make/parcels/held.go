@@ -10,11 +10,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Hold compares what parcels hold at the end of a build with what jobs saw of that while they ran, and records it for the next build. If
-// the build was not one of all assets, that is not known.
-func (s *Shipping) Hold(to *Shipment, all bool) {
-	if to.Reheld = false; !all {
-		return
+// hold reports whether parcels hold other assets at the end of a build than jobs saw while they ran, and records what they hold for the next
+// build. If the build was not one of all assets, that is not known.
+func (s *Shipping) hold(all bool) (differs bool) {
+	if !all {
+		return false
 	}
 	was, now := s.W.Held(), job.Held{}
 	asked := s.W.AskedHeld
@@ -31,13 +31,13 @@ func (s *Shipping) Hold(to *Shipment, all bool) {
 		platform, name, _ := strings.Cut(key, "/")
 		if p := s.P.Parcel(name); p != nil && p.On(platform) && slices.Contains(s.P.PlatformNames(), platform) {
 			now[key] = s.holds(p, platform)
-			to.Reheld = to.Reheld || !slices.Equal(now[key], was[key])
+			differs = differs || !slices.Equal(now[key], was[key])
 		}
 	}
-	to.Again = to.Again || to.Reheld
-	if to.Reheld || len(now) != len(was) {
+	if differs || len(now) != len(was) {
 		now.Save(s.P.HeldPath()) // if it cannot be written, nor can the state, which is an error
 	}
+	return differs
 }
 
 // holds returns the ids of what a parcel holds on a platform: the assets that it names, and all that their products require.

@@ -9,10 +9,10 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
-// Renumber compares the numbers that jobs saw while they ran with those that kiln.ids has at the end of the build, in a build of all tasks
+// renumber compares the numbers that jobs saw while they ran with those that kiln.ids has at the end of the build, in a build of all tasks
 // those of the jobs that it was asked for, in one of few tasks those of all jobs of the assets that it checked: another platform may have
 // given them their products. It notes that kiln.ids was read, so that the next build detects a change of it.
-func (s *Shipping) Renumber(to *Shipment) {
+func (s *Shipping) renumber(to *Shipment) {
 	if s.Few == nil && !ship.Wanted(s.P.Project) { // no update reads it
 		to.Files = slices.DeleteFunc(slices.Clone(to.Files), func(f state.Shipped) bool { return f.File == ids.FileName })
 	}

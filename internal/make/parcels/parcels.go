@@ -60,8 +60,30 @@ type Shipping struct {
 	Shipment Shipment
 }
 
-// All updates them from all products.
-func (s *Shipping) All(ctx context.Context) Shipment {
+// Bring updates what a build decides on: with whole, it was one of all assets; without pack, it packs nothing. With again, and if parcels
+// hold other assets than jobs saw, it updates nothing, because what these jobs make when they run once more decides on numbers. It is false
+// if a build of few tasks has to go by all.
+func (s *Shipping) Bring(ctx context.Context, whole, pack, again bool) (to Shipment, ok bool) {
+	held := s.hold(whole)
+	to, ok = s.Shipment, true
+	switch {
+	case held && again:
+		to.Reheld, to.Again = true, true
+		return to, true
+	case s.Few != nil && ship.Wanted(s.P.Project):
+		if to, ok = s.changed(ctx); !ok {
+			return to, false
+		}
+	case s.Few == nil && pack:
+		to = s.all(ctx)
+	}
+	s.renumber(&to)
+	to.Again = to.Again || held
+	return to, ok
+}
+
+// all updates them from all products.
+func (s *Shipping) all(ctx context.Context) Shipment {
 	before := Before(s.Prev)
 	if len(before) == 0 && !ship.Wanted(s.P.Project) {
 		return s.Shipment
@@ -370,8 +392,8 @@ func (s *Shipping) packed(platform string) func(id string) bool {
 	}
 }
 
-// Changed goes by the products that changed. It is false if it has to go by all.
-func (s *Shipping) Changed(ctx context.Context) (Shipment, bool) {
+// changed goes by the products that changed. It is false if it has to go by all.
+func (s *Shipping) changed(ctx context.Context) (Shipment, bool) {
 	s.Shipment.Files = slices.Clone(s.Prev.Shipped)
 	changes, referring, ok := s.changes()
 	if !ok || s.listed() && (s.Few.ByKeys || len(references.Touched(s.Set, s.Few)) > 0) { // all that the list says may be other
