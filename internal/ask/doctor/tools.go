@@ -140,7 +140,7 @@ func (t *Tool) missing(assets []string, instead string) *diag.Message {
 	m := diag.Errorf(diag.ToolMissing, diag.Pos{}, "%s is not there, and %s", t.Name, needText(assets))
 	switch {
 	case t.Refused:
-		m.Text = fmt.Sprintf("%s may not be executed, and %s", t.Name, needText(assets))
+		m.Text = fmt.Sprintf("%s is not executable, and %s", t.Name, needText(assets))
 		m.WithHint("run `chmod +x %s`; in Git, `git update-index --chmod=+x %[1]s` keeps that for others", t.Name)
 	case len(t.Install) > 0 && instead != "":
 		m.WithHint("install it: %s; %s does as well", t.Install[0], instead)

@@ -135,7 +135,7 @@ func (p *proc) findTools(job processor.Job) (map[string]string, error) {
 			where, hint := "not on PATH", fmt.Sprintf("install %q", name)
 			switch {
 			case errors.Is(err, fs.ErrPermission):
-				where, hint = "there, but may not be executed", "run `chmod +x "+name+"`"
+				where, hint = "there, but is not executable", "run `chmod +x "+name+"`"
 			case strings.ContainsAny(name, `/\`):
 				where, hint = "not in the project", "put it there and make it executable"
 			case path.Ext(name) != "": // a script, most likely, and whoever named it has it in the project folder

@@ -42,6 +42,12 @@ func Reason(r *engine.Reason) string {
 				return name + ", which it needs and which had failed, is fixed"
 			}
 		}
+		if r.Observation.Kind == job.SawExists {
+			if r.New.IsZero() {
+				return r.Observation.Subject + " was there, and is not now"
+			}
+			return r.Observation.Subject + " was not there, and is now"
+		}
 		return Observation(r.Observation) + " " + difference(r.Observation, r.New)
 	}
 	return ""
@@ -150,13 +156,13 @@ func plainLetter(class string) string {
 // difference describes how a value changed; contents are shown by the first digits of their hash.
 func difference(o engine.Observation, now digest.Hash) string {
 	switch {
-	case o.Value.IsZero() && o.Kind == job.SawExists, o.Value.IsZero() && o.Kind == job.SawFile:
+	case o.Value.IsZero() && o.Kind == job.SawFile:
 		return "was missing and is there now"
 	case o.Value.IsZero() && o.Kind == job.SawID:
 		return "was not known and is " + Value(o, now) + " now"
 	case o.Value.IsZero():
 		return "was not there and is now"
-	case now.IsZero() && (o.Kind == job.SawFile || o.Kind == job.SawExists):
+	case now.IsZero() && o.Kind == job.SawFile:
 		return "is no longer there"
 	case now.IsZero():
 		return "no longer exists"
