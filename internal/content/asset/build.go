@@ -231,6 +231,11 @@ func (b *builder) folderAssets() {
 		if len(g.resolved) == 0 {
 			if g.last < 0 {
 				r := &b.rules[chain[0]]
+				if r.UUID != "" { // as `kiln mv` wrote it: the folder was renamed since, and the rule with its processor names the old one
+					b.add(r.MatchSpan.Warningf(diag.RuleMatchesNothing, "the folder %q has a UUID, and no rule names a processor for it: each file in it is an asset", folder).
+						WithHint("if it was renamed, give the rule that made it one asset the new name; else delete this rule"))
+					continue
+				}
 				b.add(r.MatchSpan.Errorf(diag.MissingKey, "no rule names a processor for the folder %q", folder).
 					WithHint("write processor = %q, or another that takes folders", cmp.Or(b.aFolderProcessor(), "atlas")))
 			}
