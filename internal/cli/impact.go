@@ -230,6 +230,8 @@ func becauseOf(j impact.Job) string {
 		return "looked whether " + j.Because + " is there"
 	case j.Kind == "tool":
 		return "runs " + j.Because
+	case j.Kind == "processor":
+		return "made by " + j.Because
 	}
 	return "reads " + j.Because
 }

@@ -50,7 +50,7 @@ func linked(t *source.Table, files []File) []File {
 					continue
 				}
 				for _, root := range t.Roots {
-					also := File{strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), f.Change}
+					also := File{Path: strings.Trim(strings.TrimPrefix(link, root)+"/"+rest, "/"), Change: f.Change}
 					if _, _, is := t.Find(also.Path); strings.HasPrefix(link+"/", root+"/") && (is || f.Change == Added) && !slices.Contains(files, also) {
 						files = append(files, also)
 					}
@@ -93,8 +93,14 @@ func named(p *build.Project, v *view.View, name string, removed bool) (files []F
 	if base := path.Base(name); base == project.RulesFile || name == project.File {
 		return nil, true, nil
 	}
+	for _, processor := range p.ProcessorsOf(name) {
+		files = append(files, File{name, change, processor})
+	}
 	if found, ok := v.SourcePath(name); ok {
-		return []File{{found, change}}, false, nil
+		return append(files, File{Path: found, Change: change}), false, nil
+	}
+	if len(files) > 0 {
+		return files, false, nil
 	}
 	names := []string{name}
 	for _, prefix := range p.Prefixes() {
@@ -106,7 +112,7 @@ func named(p *build.Project, v *view.View, name string, removed bool) (files []F
 		in := meaning(n)
 		for _, f := range v.Sources().Paths() {
 			if in(f) {
-				files = append(files, File{f, change})
+				files = append(files, File{Path: f, Change: change})
 			}
 		}
 		if len(files) > 0 {
@@ -123,7 +129,7 @@ func named(p *build.Project, v *view.View, name string, removed bool) (files []F
 		}
 		change = Added
 	}
-	return []File{{names[len(names)-1], change}}, false, nil
+	return []File{{Path: names[len(names)-1], Change: change}}, false, nil
 }
 
 // inRepository returns a source file's path relative to the project folder, if name is relative to a folder above it:

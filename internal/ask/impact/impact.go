@@ -35,8 +35,9 @@ const (
 
 // File is a source file with its change.
 type File struct {
-	Path   string // path below its root, as jobs know it
-	Change Change
+	Path      string // path below its root, as jobs know it
+	Change    Change
+	Processor string // the file is part of this processor; "": of none
 }
 
 // Report is the effect of the changes.
@@ -68,6 +69,7 @@ type index struct {
 	traces  map[at][]*engine.Trace // of a job and its parts
 	needers map[at][]at            // jobs that read the products of a job
 	packers map[string]bool        // assets that have images packed, by path
+	procs   map[at]string          // processors of jobs
 }
 
 // Of returns the effect of changes of files on some platforms, or on all if platforms is empty. parcels are those of
@@ -119,7 +121,7 @@ func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel
 }
 
 func newIndex(v *view.View, platforms []string) *index {
-	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, packers: map[string]bool{}}
+	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, packers: map[string]bool{}, procs: map[at]string{}}
 	v.Traces(func(a *asset.Asset, platform, among, part string, t *engine.Trace) {
 		j := at{a.ID, platform, among}
 		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
@@ -127,6 +129,9 @@ func newIndex(v *view.View, platforms []string) *index {
 		}
 		if x.traces[j] == nil {
 			x.jobs = append(x.jobs, j)
+			if x.procs[j] = among; among == "" && len(a.On(platform)) > 0 {
+				x.procs[j] = a.On(platform)[0].Processor
+			}
 		}
 		x.traces[j] = append(x.traces[j], withoutHarmless(a, platform, among, t))
 		if part == processor.PackPart {
@@ -196,8 +201,13 @@ func (x *index) job(j at, steps int, because, kind string) Job {
 	return job
 }
 
-// sees reports whether a job read one of the files in a way that the change affects.
+// sees reports whether a job read one of the files in a way that the change affects, or its processor is made of one.
 func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
+	for _, f := range files {
+		if f.Processor != "" && f.Processor == x.procs[j] {
+			return f.Path, "processor", true
+		}
+	}
 	for _, o := range x.observations(j) {
 		kind := explain.Kind(o)
 		subject := explain.Subject(o)

@@ -19,7 +19,7 @@ func TestTouches(t *testing.T) {
 		{"env", "a/b.png", false, false, false},
 	} {
 		for change, want := range map[Change]bool{Edited: c.edited, Added: c.added, Removed: c.removed} {
-			if got := touches(c.kind, c.subject, File{"a/b.png", change}); got != want {
+			if got := touches(c.kind, c.subject, File{Path: "a/b.png", Change: change}); got != want {
 				t.Errorf("%s %s, change %d: %v", c.kind, c.subject, change, got)
 			}
 		}

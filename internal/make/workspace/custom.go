@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -197,4 +198,19 @@ func commandErrors(c *project.CustomProcessor, err error) diag.List {
 		l = append(l, m)
 	}
 	return l
+}
+
+// ProcessorsOf returns the project's processors that are made of a file, by its path relative to the project folder.
+func (p *Workspace) ProcessorsOf(file string) (names []string) {
+	for i := range p.Project.Processors {
+		c := &p.Project.Processors[i]
+		is := file == c.Script || file == c.Wasm || c.WasmGo != "" && strings.HasPrefix(file+"/", c.WasmGo+"/")
+		if pr := p.Procs[c.Name]; !is && c.Script != "" && pr != nil {
+			_, is = sources(pr.Processor)[file]
+		}
+		if is {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
