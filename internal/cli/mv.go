@@ -68,21 +68,24 @@ func (a *app) move(ctx context.Context, p *build.Project, from, to string, o mov
 	if _, err := fmt.Fprintf(a.out, what, args...); err != nil || len(r.Mentions) == 0 {
 		return err
 	}
-	return a.listMentions(r.Mentions, o)
+	return a.listMentions(&r, o)
 }
 
 // listMentions shows which files name the old path, and whether they were changed.
-func (a *app) listMentions(l []move.Mention, o move.Options) error {
-	left := 0
+func (a *app) listMentions(r *move.Result, o move.Options) error {
+	left, closed := 0, 0 // in text files, in others
 	t := a.table()
-	for i := range l {
-		m := &l[i]
+	for i := range r.Mentions {
+		m := &r.Mentions[i]
 		state := styled(green, "rewritten")
 		switch {
 		case o.DryRun && o.Rewrite && m.Line > 0:
 			state = styled(yellow, "would be rewritten")
-		case !m.Rewritten:
+		case !m.Rewritten && m.Line > 0:
 			left++
+			state = styled(red, "names the old path")
+		case !m.Rewritten:
+			closed++
 			state = styled(red, "names the old path")
 		}
 		at := diag.Pos{File: m.File, Line: m.Line, Column: m.Column}
@@ -92,10 +95,14 @@ func (a *app) listMentions(l []move.Mention, o move.Options) error {
 		return err
 	}
 	switch {
-	case left > 0 && !o.Rewrite:
-		fmt.Fprintf(a.errs, "%s the old path; `kiln mv --rewrite` changes them as well\n", count(left, "place names", "places name"))
+	case left > 0 && o.DryRun:
+		fmt.Fprintf(a.errs, "%s the old path; `kiln mv --rewrite` changes that as well\n", count(left, "place names", "places name"))
 	case left > 0:
-		fmt.Fprintf(a.errs, "%s the old path in a file that is not text: change it there\n", count(left, "place names", "places name"))
+		fmt.Fprintf(a.errs, "%s the old path: change it there, or go back with `kiln mv %s %s` and move again with --rewrite\n",
+			count(left, "place names", "places name"), r.To, r.From)
+	}
+	if closed > 0 {
+		fmt.Fprintf(a.errs, "%s the old path in a file that is not text: change it there\n", count(closed, "place names", "places name"))
 	}
 	return nil
 }
