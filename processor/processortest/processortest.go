@@ -715,6 +715,8 @@ func (j *job) Warn(p processor.Problem) {
 }
 
 func (j *job) Scratch() (string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.scratch == "" {
 		j.scratch = j.t.TempDir()
 	}
