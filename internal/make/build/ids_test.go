@@ -296,3 +296,77 @@ func TestNumbersFarm(t *testing.T) {
 		}
 	}
 }
+
+// heldProject has a job that lists what a parcel holds.
+const heldProject = `
+-- kiln.toml --
+[project]
+name = "test"
+[[parcels]]
+name = "one"
+assets = ["root.s", "list.s"]
+-- assets/list.s --
+assets parcel:one
+-- assets/root.s --
+ref a.s
+-- assets/a.s --
+text a
+-- assets/b.s --
+ref a.s
+`
+
+// lists compares which assets of a parcel a job listed.
+func (p *fixture) lists(want string) {
+	p.Helper()
+	got := p.read("build/pc/list.s.txt")
+	for _, id := range []string{"a.s", "b.s", "list.s", "root.s"} {
+		if strings.Contains(got, id) != strings.Contains(want, id) {
+			p.Errorf("it lists %q, not %s", got, want)
+		}
+	}
+}
+
+// TestHeld: a job that asks what a parcel holds knows it at the end of the same build: of all, of few tasks, of a watcher, of a fresh clone
+// with locked numbers, and after a parcel and an asset went.
+func TestHeld(t *testing.T) {
+	p := newProject(t, heldProject)
+	p.build()
+	p.lists("a.s list.s root.s")
+	p.nothing()
+	p.write("assets/root.s", "ref b.s\n")
+	p.build()
+	p.lists("a.s b.s list.s root.s")
+	p.nothing()
+
+	pr := p.open()
+	pr.Keep()
+	p.kept(pr)
+	p.must(pr.Read())
+	p.write("assets/root.s", "ref a.s\n")
+	p.kept(pr, "assets/root.s")
+	p.lists("a.s list.s root.s")
+	p.nothing()
+
+	p.write("assets/root.s", "fail now\n") // what failed requires nothing
+	p.build()
+	p.lists("list.s root.s")
+	p.nothing()
+	p.write("assets/root.s", "ref a.s\n")
+	p.build()
+	p.lists("a.s list.s root.s")
+
+	ids := p.read("kiln.ids")
+	p.remove(".kiln")
+	p.remove("build")
+	if b := p.buildWith(Request{Locked: true}); b.messages != "" || p.read("kiln.ids") != ids {
+		t.Errorf("%s\n%s", b.messages, p.read("kiln.ids"))
+	}
+	p.lists("a.s list.s root.s")
+	p.remove(".kiln/held.json")
+	p.build()
+	p.nothing()
+	p.write("kiln.toml", "[project]\nname = \"test\"\n")
+	if b := p.build(); !strings.Contains(b.messages, `there is no parcel "one" in kiln.toml`) {
+		t.Error(b.messages)
+	}
+}
