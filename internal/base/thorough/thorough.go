@@ -1,6 +1,6 @@
 // Package thorough decides how much tests do. `go test ./...` runs the short form of long tests; KILN_TESTS=all
-// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something else, KILN_SEED=NUMBER
-// what they did with that seed.
+// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something
+// else, KILN_SEED=NUMBER what they did with that seed.
 package thorough
 
 import (

@@ -232,7 +232,8 @@ func (b *builder) folderAssets() {
 			if g.last < 0 {
 				r := &b.rules[chain[0]]
 				if r.UUID != "" { // as `kiln mv` wrote it: the folder was renamed since, and the rule with its processor names the old one
-					b.add(r.MatchSpan.Warningf(diag.RuleMatchesNothing, "the folder %q has a UUID, and no rule names a processor for it: each file in it is an asset", folder).
+					const text = "the folder %q has a UUID, and no rule names a processor for it: each file in it is an asset"
+					b.add(r.MatchSpan.Warningf(diag.RuleMatchesNothing, text, folder).
 						WithHint("if it was renamed, give the rule that made it one asset the new name; else delete this rule"))
 					continue
 				}

@@ -29,7 +29,7 @@ func (j *Job) Assets(pattern string) ([]processor.Listed, error) {
 	list, h := j.w.catalogue(SawListed, j.t.Platform, pattern)
 	j.run.See(SawListed, j.t.Platform+"\x00"+pattern, h)
 	if parcel, ok := j.w.heldParcel(pattern); ok && h.IsZero() {
-		return nil, noParcel(parcel)
+		return nil, fmt.Errorf("there is no parcel %q in kiln.toml", parcel)
 	}
 	return list, nil
 }

@@ -2,7 +2,6 @@ package job
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 // What a parcel holds follows from the products of all jobs, so it is known at the end of a build. Jobs that ask see what the last build
 // found. If that differs at the end, they run once more, in a second pass.
 
-// ParcelMark begins a pattern of Job.Assets that means all that a parcel holds.
+// ParcelMark begins a pattern that means a parcel: on the command line the assets that it names, in Job.Assets all that it holds.
 const ParcelMark = "parcel:"
 
 // Held has the ids of the assets that parcels hold, sorted, by platform and name of a parcel: "pc/level1".
@@ -23,7 +22,7 @@ type Held map[string][]string
 // ReadHeld reads what the last build recorded. A file that is missing or damaged has nothing: then jobs run once more than needed.
 func ReadHeld(file string) Held {
 	h := Held{}
-	if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &h) != nil {
+	if text, err := disk.ReadText(file, 0); err != nil || json.Unmarshal(text, &h) != nil {
 		return Held{}
 	}
 	return h
@@ -72,6 +71,3 @@ func (w *World) heldBy(platform, parcel string) (list []*asset.Asset, h digest.H
 	}
 	return list, b.Sum()
 }
-
-// noParcel is the error for the name of a parcel that the project does not have.
-func noParcel(name string) error { return fmt.Errorf("there is no parcel %q in kiln.toml", name) }

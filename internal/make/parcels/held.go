@@ -10,8 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// hold reports whether parcels hold other assets at the end of a build than jobs saw while they ran, and records what they hold for the next
-// build. If the build was not one of all assets, that is not known.
+// hold reports whether parcels hold other assets at the end of a build than jobs saw while they ran, and records what they
+// hold for the next build. If the build was not one of all assets, that is not known.
 func (s *Shipping) hold(all bool) (differs bool) {
 	if !all {
 		return false

@@ -11,14 +11,12 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 )
 
 // What patterns on the command line mean. In this order: the name of an asset; "@name", a group of kiln.toml;
 // "parcel:name", the assets that a parcel names; a folder, or a glob; a file that belongs to an asset, such as a picture
 // in the folder of an atlas. "!" before any of these but the last takes out what it means.
-
-// parcelMark is the prefix of a pattern that names a parcel.
-const parcelMark = "parcel:"
 
 // Matcher returns a function that reports whether patterns match an asset. A pattern that matches no asset is an error.
 // If all patterns exclude, they exclude from all assets.
@@ -64,7 +62,7 @@ func (p *Workspace) Selected(patterns []string) []*project.Parcel {
 	for i := range p.Parcels {
 		x := &p.Parcels[i]
 		if slices.ContainsFunc(patterns, func(pat string) bool {
-			name, is := strings.CutPrefix(pat, parcelMark)
+			name, is := strings.CutPrefix(pat, job.ParcelMark)
 			of := p.Parcel(name)
 			return is && of != nil && (of == x || together(of, x))
 		}) {
@@ -87,7 +85,7 @@ func (p *Workspace) meaning(set *asset.Table, pattern string) ([]*asset.Asset, *
 	}
 	m := diag.Errorf(diag.PatternNoMatch, diag.Pos{}, "no asset matches %q", pattern)
 	group, isGroup := project.CutGroup(pattern)
-	parcel, isParcel := strings.CutPrefix(pattern, parcelMark)
+	parcel, isParcel := strings.CutPrefix(pattern, job.ParcelMark)
 	switch {
 	case isGroup:
 		if _, ok := p.Names.Group(group); !ok {
@@ -133,7 +131,7 @@ func (p *Workspace) Match(set *asset.Table, pattern string) ([]*asset.Asset, err
 		list, _ := p.Names.Group(group)
 		return named(set, list), nil
 	}
-	if parcel, ok := strings.CutPrefix(pattern, parcelMark); ok {
+	if parcel, ok := strings.CutPrefix(pattern, job.ParcelMark); ok {
 		if x := p.Parcel(parcel); x != nil {
 			return named(set, x.Assets), nil
 		}

@@ -253,7 +253,8 @@ func newPlans(job processor.Job) (*plans, error) {
 	s := *processor.SettingsOf[Settings](job)
 	p := &plans{job: job, s: &s, known: map[string]plan{}}
 	if s.Parcel != "" && job.Asset().Folder {
-		return nil, wrongSetting("a folder of images is not an atlas for a parcel", `write parcel = "..." in the settings of an asset without a folder, under [[assets]]`)
+		return nil, wrongSetting("a folder of images is not an atlas for a parcel",
+			`write parcel = "..." in the settings of an asset without a folder, under [[assets]]`)
 	}
 	if s.Parcel == "" && !job.Asset().Folder {
 		return nil, wrongSetting("an atlas without a folder has no images", `name the parcel whose images it has: settings = { parcel = "..." }`)
