@@ -176,9 +176,9 @@ func (e editor) record(i int) []byte {
 	return e[at : at+128]
 }
 
-// mend corrects the CRCs of slot 0 and of the index. If page is set, it also corrects that of the first page of
+// fix corrects the CRCs of slot 0 and of the index. If page is set, it also corrects that of the first page of
 // records.
-func (e editor) mend(page bool) {
+func (e editor) fix(page bool) {
 	le := binary.LittleEndian
 	if page {
 		n := min(64, int(le.Uint32(e[40:])))
@@ -221,7 +221,7 @@ func conformanceSet(t testing.TB) []verdict {
 			var b [8]byte
 			le.PutUint64(b[:], v)
 			copy(e.record(i)[at:at+size], b[:])
-			e.mend(true)
+			e.fix(true)
 		})
 	}
 	end := le.Uint64(kinds[24:])
@@ -279,8 +279,8 @@ func conformanceSet(t testing.TB) []verdict {
 	header("needs-odd", 72+24*6, 7, 8)
 	header("dictionary-large", 72+24*7, 1<<20+1, 8)
 	header("empty-somewhere", 64+24*8, 8192, 8)
-	edit("types-length-0", refused, 1, kinds, func(e editor) { e.section(4)[0] = 0; e.mend(true) })
-	edit("types-length-long", refused, 1, kinds, func(e editor) { e.section(4)[0] = 255; e.mend(true) })
+	edit("types-length-0", refused, 1, kinds, func(e editor) { e.section(4)[0] = 0; e.fix(true) })
+	edit("types-length-long", refused, 1, kinds, func(e editor) { e.section(4)[0] = 255; e.fix(true) })
 
 	record("type", 3, 24, 4, 2)
 	record("codec", 3, 26, 3, 1)
@@ -300,33 +300,33 @@ func conformanceSet(t testing.TB) []verdict {
 	record("name-long", 3, 60, 4097, 4)
 	record("needs", 3, 96, 1<<32-1, 4)
 	record("needs-many", 3, 104, 1<<32-1, 4)
-	edit("record-zeros", wrong, 1, kinds, func(e editor) { e.record(3)[127] = 1; e.mend(true) })
-	edit("record-order", wrong, 1, kinds, func(e editor) { le.PutUint32(e.record(2), 8); e.mend(true) })
-	edit("record-crc", wrong, 1, kinds, func(e editor) { e.record(3)[64]++; e.mend(false) })
+	edit("record-zeros", wrong, 1, kinds, func(e editor) { e.record(3)[127] = 1; e.fix(true) })
+	edit("record-order", wrong, 1, kinds, func(e editor) { le.PutUint32(e.record(2), 8); e.fix(true) })
+	edit("record-crc", wrong, 1, kinds, func(e editor) { e.record(3)[64]++; e.fix(false) })
 
 	edit("content", checked, 1, kinds, func(e editor) { e[le.Uint64(e.record(3)[32:])]++ })
-	edit("content-crc", checked, 1, kinds, func(e editor) { e.record(3)[28]++; e.mend(true) })
-	edit("content-size-more", checked, 1, kinds, func(e editor) { e.record(1)[48]++; e.mend(true) })
-	edit("content-size-huge", checked, 1, kinds, func(e editor) { le.PutUint64(e.record(1)[48:], 1<<28); e.mend(true) })
-	edit("content-size-less", checked, 1, kinds, func(e editor) { e.record(1)[48]--; e.mend(true) })
+	edit("content-crc", checked, 1, kinds, func(e editor) { e.record(3)[28]++; e.fix(true) })
+	edit("content-size-more", checked, 1, kinds, func(e editor) { e.record(1)[48]++; e.fix(true) })
+	edit("content-size-huge", checked, 1, kinds, func(e editor) { le.PutUint64(e.record(1)[48:], 1<<28); e.fix(true) })
+	edit("content-size-less", checked, 1, kinds, func(e editor) { e.record(1)[48]--; e.fix(true) })
 	edit("content-no-frame", checked, 1, kinds, func(e editor) {
 		r := e.record(1)
 		b := e[le.Uint64(r[32:]):][:le.Uint64(r[40:])]
 		b[0]++
 		le.PutUint32(r[28:], crc32.ChecksumIEEE(b))
-		e.mend(true)
+		e.fix(true)
 	})
-	edit("content-other-dictionary", checked, 1, dict, func(e editor) { e.record(0)[26] = 1; e.mend(true) })
+	edit("content-other-dictionary", checked, 1, dict, func(e editor) { e.record(0)[26] = 1; e.fix(true) })
 
-	edit("needs-circle", checked, 0, order, func(e editor) { le.PutUint32(e.section(6), 14); e.mend(true) }) // the castle requires the moat
-	edit("needs-itself", checked, 0, kinds, func(e editor) { le.PutUint32(e.section(6), 7); e.mend(true) })
+	edit("needs-circle", checked, 0, order, func(e editor) { le.PutUint32(e.section(6), 14); e.fix(true) }) // the castle requires the moat
+	edit("needs-itself", checked, 0, kinds, func(e editor) { le.PutUint32(e.section(6), 7); e.fix(true) })
 	edit("page-overflow", wrong, 6, kinds, func(e editor) { le.PutUint64(e.section(0), 1<<64-16); e.mend0() })
 	edit("page-low", wrong, 6, kinds, func(e editor) { le.PutUint64(e.section(0), 4096); e.mend0() })
 	edit("page-odd", wrong, 6, kinds, func(e editor) { e.section(0)[0] += 8; e.mend0() })
 	edit("texts-crc", wrong, 1, kinds, func(e editor) { le.PutUint32(e[80+24*5:], 1); e.seal(0) })
-	edit("name-no-text", wrong, 1, kinds, func(e editor) { e.section(5)[0] = 0xff; e.mend(true) })
-	edit("table-full", wrong, 1, kinds, func(e editor) { e.fill(1, 1); e.mend(true) })
-	edit("table-astray", wrong, 6, kinds, func(e editor) { e.fill(1, 99); e.mend(true) })
+	edit("name-no-text", wrong, 1, kinds, func(e editor) { e.section(5)[0] = 0xff; e.fix(true) })
+	edit("table-full", wrong, 1, kinds, func(e editor) { e.fill(1, 1); e.fix(true) })
+	edit("table-astray", wrong, 6, kinds, func(e editor) { e.fill(1, 99); e.fix(true) })
 	return set
 }
 

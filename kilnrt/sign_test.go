@@ -128,7 +128,7 @@ func TestForgedContent(t *testing.T) {
 	content := e[binary.LittleEndian.Uint64(r[32:]):][:binary.LittleEndian.Uint64(r[40:])]
 	copy(content, "ONE")
 	binary.LittleEndian.PutUint32(r[28:], crc32.ChecksumIEEE(content))
-	e.mend(true)
+	e.fix(true)
 	for _, trust := range []bool{false, true} {
 		p := opened(t, data)
 		if trust {

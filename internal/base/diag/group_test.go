@@ -20,17 +20,17 @@ func TestCondense(t *testing.T) {
 		}
 		return b.String()
 	}
-	few := list(4, ImageMended)
+	few := list(4, ImageFixed)
 	if got := Condense(few, nil, "all"); show(got) != show(few) {
 		t.Errorf("four became\n%s", show(got))
 	}
-	mixed := append(list(1, EmptyFile), list(7, ImageMended)...)
+	mixed := append(list(1, EmptyFile), list(7, ImageFixed)...)
 	want := "f0: warning[K0103]: it is odd\n" +
 		"warning[K1230]: 7 times: it is odd; at f0, f1, f2 and 4 more\n  -v shows all; `kiln explain K1230` says what it means\n"
 	if got := show(Condense(mixed, nil, "-v shows all")); got != want {
 		t.Errorf("%s", got)
 	}
-	six := list(6, ImageMended)
+	six := list(6, ImageFixed)
 	six[5].Text = "it is even"
 	want = "warning[K1230]: 6 times, first: it is odd; at f0, f1, f2 and 3 more\n  x; `kiln explain K1230` says what it means\n"
 	if got := show(Condense(six, map[string]bool{six[0].ID(): true, six[1].ID(): true}, "x")); got != want {
@@ -42,7 +42,7 @@ func TestCondense(t *testing.T) {
 }
 
 func TestWrap(t *testing.T) {
-	m := Warningf(ImageMended, Pos{File: "assets/a.png"}, "one two three four five six seven eight").
+	m := Warningf(ImageFixed, Pos{File: "assets/a.png"}, "one two three four five six seven eight").
 		WithHint("write it again with a program that knows").
 		WithNote("averyveryveryveryverylongwordofmanyletters and more")
 	var b strings.Builder

@@ -70,12 +70,12 @@ func (f format) size(data []byte) (c Config, err error) {
 // 16-bit channels are rounded to 8. Linear light is clamped to 0..1 and encoded as sRGB. The image is rotated by its
 // Exif orientation. Colour profiles and gamma are ignored: the numbers in the file are the numbers in the image.
 func Decode(name string, data []byte, lim Limits) (*Image, error) {
-	m, _, err := DecodeMended(name, data, lim)
+	m, _, err := DecodeDamaged(name, data, lim)
 	return m, err
 }
 
-// DecodeMended is like [Decode], and also returns the text of [Picture.Mended].
-func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) {
+// DecodeDamaged is like [Decode], and also returns the text of [Picture.Damage].
+func DecodeDamaged(name string, data []byte, lim Limits) (*Image, string, error) {
 	c, d, err := decode(name, data, lim, false)
 	if err != nil {
 		return nil, "", err
@@ -84,7 +84,7 @@ func DecodeMended(name string, data []byte, lim Limits) (*Image, string, error) 
 	if d.light != nil {
 		return d.light.Encoded().oriented(m.orientation()), "", nil
 	}
-	return fromImage(d.image).oriented(m.orientation()), d.mended, nil
+	return fromImage(d.image).oriented(m.orientation()), d.damage, nil
 }
 
 // DecodePicture is like [Decode], but without loss: see [Picture].
@@ -97,7 +97,7 @@ func DecodePicture(name string, data []byte, lim Limits) (*Picture, error) {
 	if m.icc == nil {
 		m.icc = d.profile
 	}
-	p := &Picture{Format: c.Format, HDR: c.HDR, Mended: d.mended}
+	p := &Picture{Format: c.Format, HDR: c.HDR, Damage: d.damage}
 	if c.HDR {
 		p.Float, p.Space = d.light.oriented(m.orientation()), d.space
 		return p, nil

@@ -362,7 +362,7 @@ func TestHalves(t *testing.T) {
 		for n := range len(data) / 2 {
 			var e *Error
 			p, err := DecodePicture(f.Name(), data[:n], DefaultLimits())
-			if err == nil && p.Format == "jpeg" && p.Mended != "" {
+			if err == nil && p.Format == "jpeg" && p.Damage != "" {
 				continue
 			}
 			if !errors.As(err, &e) || e.Error() == "" || e.Fault == TooLarge || e.Fault == Unsupported {

@@ -12,11 +12,11 @@ import (
 )
 
 // As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
-// Picture.Mended describes the damage.
+// Picture.Damage describes the damage.
 
-// mendPNG removes damaged chunks that are not needed for the picture (their first letter is in lower case), and lists
+// fixPNG removes damaged chunks that are not needed for the picture (their first letter is in lower case), and lists
 // them. If there are none, it returns data unchanged.
-func mendPNG(data []byte) (mended []byte, what string) {
+func fixPNG(data []byte) (fixed []byte, what string) {
 	const signature, frame = 8, 12 // a chunk is u32 size, 4 letters, bytes, u32 checksum
 	var bad []string
 	for at := signature; at < len(data); {
@@ -33,13 +33,13 @@ func mendPNG(data []byte) (mended []byte, what string) {
 		chunk := rest[:size+frame]
 		if ancillary && crc32.ChecksumIEEE(chunk[4:8+size]) != binary.BigEndian.Uint32(chunk[8+size:]) {
 			if bad == nil {
-				mended = append(mended, data[:at]...)
+				fixed = append(fixed, data[:at]...)
 			}
 			if !slices.Contains(bad, name) {
 				bad = append(bad, name)
 			}
 		} else if bad != nil {
-			mended = append(mended, chunk...)
+			fixed = append(fixed, chunk...)
 		}
 		if at += len(chunk); name == "IEND" {
 			break
@@ -48,18 +48,18 @@ func mendPNG(data []byte) (mended []byte, what string) {
 	if bad == nil {
 		return data, ""
 	}
-	return mended, fmt.Sprintf("the checksum of the part %s is wrong; it was left out", strings.Join(bad, ", "))
+	return fixed, fmt.Sprintf("the checksum of the part %s is wrong; it was left out", strings.Join(bad, ", "))
 }
 
 func configPNG(data []byte) (Config, error) {
-	data, _ = mendPNG(data)
+	data, _ = fixPNG(data)
 	return config(png.DecodeConfig)(data)
 }
 
 func decodePNG(data []byte, _ int) (decoded, error) {
-	data, what := mendPNG(data)
+	data, what := fixPNG(data)
 	m, err := png.Decode(bytes.NewReader(data))
-	return decoded{image: m, mended: what}, err
+	return decoded{image: m, damage: what}, err
 }
 
 func decodeJPEG(data []byte, _ int) (decoded, error) {
@@ -67,7 +67,7 @@ func decodeJPEG(data []byte, _ int) (decoded, error) {
 	if err == nil {
 		return decoded{image: m}, nil
 	}
-	data, what, fault := mendJPEG(data)
+	data, what, fault := fixJPEG(data)
 	if fault != nil {
 		return decoded{}, err
 	}
@@ -75,5 +75,5 @@ func decodeJPEG(data []byte, _ int) (decoded, error) {
 	if fault != nil {
 		return decoded{}, err
 	}
-	return decoded{image: m, mended: what}, nil
+	return decoded{image: m, damage: what}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestMendPNG damages chunks. Damage is accepted only in chunks that the pixels do not need.
-func TestMendPNG(t *testing.T) {
+// TestFixPNG damages chunks. Damage is accepted only in chunks that the pixels do not need.
+func TestFixPNG(t *testing.T) {
 	one := encoded(t, image.NewNRGBA(image.Rect(0, 0, 3, 1)))
 	spoil := func(data []byte, name string) []byte { // changes the last byte of the checksum of the first chunk with a name
 		data = slices.Clone(data)
@@ -27,7 +27,7 @@ func TestMendPNG(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		data []byte
-		want string // the text of Mended; an error if it begins with "!"
+		want string // the text of Damage; an error if it begins with "!"
 	}{
 		{"whole", text, ""},
 		{"text", spoil(text, "tEXt"), "the checksum of the part tEXt is wrong; it was left out"},
@@ -39,17 +39,17 @@ func TestMendPNG(t *testing.T) {
 	} {
 		p, err := DecodePicture("a.png", tt.data, DefaultLimits())
 		want, fails := strings.CutPrefix(tt.want, "!")
-		if fails != (err != nil) || fails && !strings.Contains(err.Error(), want) || !fails && (p.Mended != want || p.Eight.Width != 3) {
+		if fails != (err != nil) || fails && !strings.Contains(err.Error(), want) || !fails && (p.Damage != want || p.Eight.Width != 3) {
 			t.Errorf("%s: %v, %v", tt.name, p, err)
 		}
-		if _, mended, _ := DecodeMended("a.png", tt.data, DefaultLimits()); !fails && mended != want {
-			t.Errorf("%s: %q", tt.name, mended)
+		if _, fixed, _ := DecodeDamaged("a.png", tt.data, DefaultLimits()); !fails && fixed != want {
+			t.Errorf("%s: %q", tt.name, fixed)
 		}
 	}
 }
 
-// TestMendJPEG checks that a JPEG without its end shows what is there, and grey below.
-func TestMendJPEG(t *testing.T) {
+// TestFixJPEG checks that a JPEG without its end shows what is there, and grey below.
+func TestFixJPEG(t *testing.T) {
 	const side = 64
 	m := image.NewRGBA(image.Rect(0, 0, side, side))
 	for i := range side * side {
@@ -65,13 +65,13 @@ func TestMendJPEG(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := DecodePicture("a.jpg", data[:len(data)-2], DefaultLimits())
-	if err != nil || p.Mended != "the mark of its end is missing" || !bytes.Equal(p.Eight.Pix, whole.Pix) {
+	if err != nil || p.Damage != "the mark of its end is missing" || !bytes.Equal(p.Eight.Pix, whole.Pix) {
 		t.Errorf("without the mark of the end: %v", err)
 	}
 	cut := len(data) * 3 / 4
 	for name, data := range map[string][]byte{"cut": data[:cut], "cut and ended": append(slices.Clone(data[:cut]), 0xff, 0xd9)} {
 		p, err := DecodePicture("a.jpg", data, DefaultLimits())
-		if err != nil || !strings.HasPrefix(p.Mended, "it ends too early: from line ") || p.Eight.Height != side {
+		if err != nil || !strings.HasPrefix(p.Damage, "it ends too early: from line ") || p.Eight.Height != side {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -93,7 +93,7 @@ func TestMendJPEG(t *testing.T) {
 	// A progressive JPEG loses its finest scans first.
 	slow := read(t, "progressive.jpg")
 	p, err = DecodePicture("a.jpg", slow[:len(slow)-20], DefaultLimits())
-	if err != nil || !strings.Contains(p.Mended, "finest detail") {
+	if err != nil || !strings.Contains(p.Damage, "finest detail") {
 		t.Errorf("progressive: %v, %v", p, err)
 	}
 }
@@ -134,8 +134,8 @@ func TestBrokenJPEG(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || p.Mended != tt.want {
-			t.Errorf("%s: %v, %q, want %q", tt.name, err, p.Mended, tt.want)
+		if err != nil || p.Damage != tt.want {
+			t.Errorf("%s: %v, %q, want %q", tt.name, err, p.Damage, tt.want)
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join("testdata/broken", tt.name+".libjpeg.jpg"))
@@ -151,9 +151,9 @@ func TestBrokenJPEG(t *testing.T) {
 	}
 }
 
-// TestMendWholeJPEG checks that a file which the standard library reads has the same pixels after rewriting, and no
+// TestFixWholeJPEG checks that a file which the standard library reads has the same pixels after rewriting, and no
 // fault.
-func TestMendWholeJPEG(t *testing.T) {
+func TestFixWholeJPEG(t *testing.T) {
 	files, err := filepath.Glob("testdata/broken/*.libjpeg.jpg")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
@@ -168,12 +168,12 @@ func TestMendWholeJPEG(t *testing.T) {
 			t.Error(name, err)
 			continue
 		}
-		mended, what, err := mendJPEG(data)
+		fixed, what, err := fixJPEG(data)
 		if err != nil || what != "" {
 			t.Errorf("%s: %q, %v", name, what, err)
 			continue
 		}
-		if got, err := jpeg.Decode(bytes.NewReader(mended)); err != nil || !bytes.Equal(fromImage(got).Pix, fromImage(want).Pix) {
+		if got, err := jpeg.Decode(bytes.NewReader(fixed)); err != nil || !bytes.Equal(fromImage(got).Pix, fromImage(want).Pix) {
 			t.Errorf("%s: other pixels, %v", name, err)
 		}
 	}
@@ -192,12 +192,12 @@ func FuzzMendJPEG(f *testing.F) {
 		if c, err := jpeg.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width*c.Height > 1<<16 {
 			return
 		}
-		mended, _, err := mendJPEG(data)
+		fixed, _, err := fixJPEG(data)
 		if err != nil {
 			return
 		}
 		var unsupported jpeg.UnsupportedError
-		_, err = jpeg.Decode(bytes.NewReader(mended))
+		_, err = jpeg.Decode(bytes.NewReader(fixed))
 		if err != nil && !errors.As(err, &unsupported) && !strings.Contains(err.Error(), "total sampling") {
 			t.Fatal(err)
 		}

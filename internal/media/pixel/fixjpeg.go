@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// mendJPEG reads a damaged JPEG as libjpeg does, which warns where the standard library stops, and rewrites it with one
+// fixJPEG reads a damaged JPEG as libjpeg does, which warns where the standard library stops, and rewrites it with one
 // scan:
 //
 //   - Invalid codes, and codes that run over the end of a block, are used as far as they go.
@@ -19,7 +19,7 @@ import (
 // What is an error in libjpeg is an error here: headers that contradict themselves, tables that are missing or wrong,
 // unknown markers. A picture without a single block is an error too. If the data ends in the header of a scan, the
 // scans before it are used.
-func mendJPEG(data []byte) (mended []byte, what string, err error) {
+func fixJPEG(data []byte) (fixed []byte, what string, err error) {
 	m := &jpegMender{jpegBytes: jpegBytes{data: data}, wrong: -1}
 	if err := m.segments(); err != nil {
 		return nil, "", err

@@ -49,7 +49,7 @@ type decoded struct {
 	light   *Float
 	profile []byte // ICC profile, if the decoder finds it
 	space   string // colour space of light whose primaries are not those of Rec. 709
-	mended  string // what was wrong with a file that could still be read
+	damage  string // what was wrong with a file that could still be read
 }
 
 // config adapts a header reader of the standard library.

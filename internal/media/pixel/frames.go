@@ -228,8 +228,8 @@ func gifFrames(data []byte, yield func(w, h int) bool) {
 
 // png draws the frames in order, by the APNG part of the PNG specification.
 func (d *Document) png(data []byte, lim Limits) error {
-	mended, _ := mendPNG(data)
-	a, err := apng.Read(mended)
+	fixed, _ := fixPNG(data)
+	a, err := apng.Read(fixed)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ type Picture struct {
 	// file states none. Colours are not converted: a caller that makes a colour texture should warn.
 	Space string
 
-	// Mended describes what was wrong with a file that could still be read, or is empty. The caller should report it.
-	Mended string
+	// Damage describes what was wrong with a file that could still be read, or is empty. The caller should report it.
+	Damage string
 
 	// Gamma is set for a PNG or QOI that is not encoded as sRGB: light is a number to this power, so that 1 means
 	// linear. Otherwise it is 0. [Picture.Encode] converts colours to sRGB; data textures use the numbers as they are.

@@ -113,7 +113,7 @@ func TestHugeNumbersCostNothing(t *testing.T) {
 				bad := bytes.Clone(good)
 				copy(bad[at:], huge)
 				if filepath.Ext(name) == ".png" {
-					mendPNG(bad)
+					fixPNG(bad)
 				}
 				var err error
 				if n := allocated(func() { err = openHostile(name, bad) }); n > hostileMost {
@@ -124,8 +124,8 @@ func TestHugeNumbersCostNothing(t *testing.T) {
 	}
 }
 
-// mendPNG corrects the checksums, as far as chunks can be followed, so that the data behind them is read.
-func mendPNG(data []byte) {
+// fixPNG corrects the checksums, as far as chunks can be followed, so that the data behind them is read.
+func fixPNG(data []byte) {
 	for at := 8; at+12 <= len(data); {
 		n := int(binary.BigEndian.Uint32(data[at:]))
 		if n > len(data)-at-12 {

@@ -114,7 +114,7 @@ func lyingPNGs(t *testing.T, n uint32, more int) map[string][]byte {
 		}{{"deep-", 16, 6, 0}, {"grey-", 8, 0, 0}, {"bits-", 1, 0, 0}, {"laced-", 8, 6, 1}} {
 			other := bytes.Clone(data)
 			other[24], other[25], other[28] = c.bits, c.colour, c.laced
-			mendPNG(other)
+			fixPNG(other)
 			files[c.name+kind] = other
 		}
 	}

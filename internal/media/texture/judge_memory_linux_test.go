@@ -56,7 +56,7 @@ func flatPNG(t *testing.T, side int, colour byte) []byte {
 	bytesAPixel := map[byte]int{0: 1, 2: 3, 6: 4}[colour]
 	data := pngFile(uint32(side), uint32(side), append([]byte("IDAT"), deflated(t, side*(1+bytesAPixel*side))...))
 	data[25] = colour
-	mendPNG(data)
+	fixPNG(data)
 	return data
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// MendedImage returns the warning for a damaged image that could still be read; see [pixel.Picture.Mended].
-func MendedImage(path, what, mended string) processor.Problem {
+// DamagedImage returns the warning for a damaged image that could still be read; see [pixel.Picture.Damage].
+func DamagedImage(path, what, fixed string) processor.Problem {
 	if what != "" {
 		what += ": "
 	}
-	return processor.Problem{Code: string(diag.ImageMended), Path: path, Text: what + "the file is damaged: " + mended, Hint: "open it in an image editor and save it again"}
+	return processor.Problem{Code: string(diag.ImageFixed), Path: path, Text: what + "the file is damaged: " + fixed, Hint: "open it in an image editor and save it again"}
 }
 
 // Problem converts an error of pixel.Decode to a message. path is the path of the image's source file, or empty for the

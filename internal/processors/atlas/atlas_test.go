@@ -618,7 +618,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	want := []string{"ui/broken.png", "ui/empty.webp", "ui/noise.gif"} // and the huge one once these are mended: sizes come after all images
+	want := []string{"ui/broken.png", "ui/empty.webp", "ui/noise.gif"} // and the huge one once these are fixed: sizes come after all images
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

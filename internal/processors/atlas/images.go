@@ -77,12 +77,12 @@ func (p proc) image(job processor.Job, file string) error {
 		}
 		return writeCuts(job, plans, src, images...)
 	}
-	img, mended, err := pixel.DecodeMended(file, data, pixel.DefaultLimits())
+	img, fixed, err := pixel.DecodeDamaged(file, data, pixel.DefaultLimits())
 	if err != nil {
 		return texture.Problem(file, "", err)
 	}
-	if mended != "" {
-		job.Warn(texture.MendedImage(file, "", mended))
+	if fixed != "" {
+		job.Warn(texture.DamagedImage(file, "", fixed))
 	}
 	return writeCuts(job, plans, src, img)
 }

@@ -136,7 +136,7 @@ func (m *model) inside(all []slots) {
 		what := fmt.Sprintf("image %d", i)
 		extension := extensionOf(data)
 		if extension == "" {
-			_, _, err := pixel.DecodeMended("", data, pixel.DefaultLimits())
+			_, _, err := pixel.DecodeDamaged("", data, pixel.DefaultLimits())
 			p := texture.Problem("", what, err)
 			where := m.at(image, "", "", "")
 			p.Line, p.Column = where.Line, where.Column

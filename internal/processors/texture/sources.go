@@ -201,8 +201,8 @@ func (s *sources) decode(name string, data []byte, colors bool) (*pixel.Picture,
 	if err != nil {
 		return nil, texture.Problem(where, "", err)
 	}
-	if p.Mended != "" {
-		s.job.Warn(texture.MendedImage(where, "", p.Mended))
+	if p.Damage != "" {
+		s.job.Warn(texture.DamagedImage(where, "", p.Damage))
 	}
 	if colors {
 		s.take(where, p, true)

@@ -355,7 +355,7 @@ func TestColourSpaces(t *testing.T) {
 }
 
 // What is damaged and can be read all the same is built, with a warning.
-func TestMended(t *testing.T) {
+func TestFixed(t *testing.T) {
 	data := plain(t, 8, 8, color.NRGBA{200, 100, 50, 255})
 	text := append([]byte{0, 0, 0, 1}, "tEXtx\x00\x00\x00\x00"...) // a checksum of zeros
 	data = slices.Concat(data[:33], text, data[33:])
