@@ -109,9 +109,6 @@ func (w *World) Means(platform, pattern string) []*asset.Asset {
 
 // meant lists the assets that a pattern means and that are built on a platform, by id, and hashes the list.
 func (w *World) meant(platform, pattern string) ([]*asset.Asset, digest.Hash) {
-	if parcel, ok := w.heldParcel(pattern); ok {
-		return w.heldBy(platform, parcel)
-	}
 	w.mu.Lock()
 	all, known := w.meanings[pattern]
 	w.mu.Unlock()

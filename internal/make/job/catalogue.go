@@ -42,6 +42,9 @@ func (w *World) catalogue(as engine.Kind, platform, pattern string) (list []proc
 		return nil, h
 	}
 	assets, meant := w.meant(platform, pattern)
+	if parcel, ok := w.heldParcel(pattern); ok && as == SawListed {
+		assets, meant = w.heldBy(platform, parcel)
+	}
 	if meant.IsZero() {
 		return nil, meant
 	}
