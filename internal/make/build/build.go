@@ -383,6 +383,9 @@ func (s *session) runEngine(ctx context.Context) error {
 	if !s.req.Strict {
 		opts.Harmless = job.Harmless
 	}
+	if s.Prev != nil {
+		opts.Rekeyed = func(t *engine.Task) bool { return s.KeyBefore(t.World.(*job.Task)) != nil }
+	}
 	if !s.req.DryRun {
 		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.dispatcher.Engine()
 	}

@@ -1,0 +1,39 @@
+package previous
+
+import (
+	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/plan"
+)
+
+// KeyBefore is the key that a task had in the last build, if that is another one: something that the key contains has
+// changed since, which is nearly always its settings. Nil: the last build did not have it, or with the same key.
+func (s *Build) KeyBefore(t *job.Task) *engine.Key {
+	if s.Prev == nil || s.Upgrade || t.Request() { // the id of a request contains its settings
+		return nil
+	}
+	if a := t.Asset; a.Folder {
+		if !s.Prev.Sources.HasFolder(a.Path) {
+			return nil
+		}
+	} else if _, _, is := s.Prev.Sources.Find(a.Path); !is { // a new file: no need to search
+		return nil
+	}
+	return s.KeyOf(t.Subject(), t.Key)
+}
+
+// KeyOf is the key that the last build had for a subject, if it is not this one; else nil.
+func (s *Build) KeyOf(subject string, now engine.Key) *engine.Key {
+	tasks := plan.TasksOf(s.Prev)
+	if tasks == nil {
+		return nil
+	}
+	n, ok := tasks.BySubject(subject)
+	if !ok {
+		return nil
+	}
+	if k := engine.Key(tasks.At(n).Key); k != now {
+		return &k
+	}
+	return nil
+}
