@@ -375,16 +375,13 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull,
+		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
 	}
 	if s.req.Force {
 		opts.Force = job.WithParts(s.wanted)
 	}
 	if !s.req.Strict {
 		opts.Harmless = job.Harmless
-	}
-	if s.Prev != nil {
-		opts.Rekeyed = func(t *engine.Task) bool { return s.KeyBefore(t.World.(*job.Task)) != nil }
 	}
 	if !s.req.DryRun {
 		opts.Shared, opts.Away = s.sharing.Elsewhere(), s.dispatcher.Engine()

@@ -6,20 +6,21 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
 )
 
-// KeyBefore is the key that a task had in the last build, if that is another one: something that the key contains has
-// changed since, which is nearly always its settings. Nil: the last build did not have it, or with the same key.
-func (s *Build) KeyBefore(t *job.Task) *engine.Key {
+// Rekeyed reports that the last build had a task with another key: something that the key contains has changed since, which is
+// nearly always its settings.
+func (s *Build) Rekeyed(et *engine.Task) bool {
+	t := et.World.(*job.Task)
 	if s.Prev == nil || s.Upgrade || t.Request() { // the id of a request contains its settings
-		return nil
+		return false
 	}
 	if a := t.Asset; a.Folder {
 		if !s.Prev.Sources.HasFolder(a.Path) {
-			return nil
+			return false
 		}
 	} else if _, _, is := s.Prev.Sources.Find(a.Path); !is { // a new file: no need to search
-		return nil
+		return false
 	}
-	return s.KeyOf(t.Subject(), t.Key)
+	return s.KeyOf(t.Subject(), t.Key) != nil
 }
 
 // KeyOf is the key that the last build had for a subject, if it is not this one; else nil.
