@@ -20,6 +20,13 @@ func (s *Build) Rekeyed(et *engine.Task) bool {
 	} else if _, _, is := s.Prev.Sources.Find(a.Path); !is { // a new file: no need to search
 		return false
 	}
+	if tasks := plan.TasksOf(s.Prev); t.Part != "" && tasks != nil {
+		whole := *t
+		whole.Part = ""
+		if _, same := tasks.Held(whole.Preimage().Sum()); same {
+			return false // a new part of a job with the same settings, such as an image of an atlas: no need to search
+		}
+	}
 	return s.KeyOf(t.Subject(), t.Key) != nil
 }
 
