@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -104,6 +105,9 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 	if err != nil {
 		return err
 	}
+	if len(kinds) == 0 {
+		edges = slices.DeleteFunc(edges, func(e contentdb.Edge) bool { return e.To != name && ofSystem(e) })
+	}
 	byHand := a.handOf(ctx, p, edges)
 	switch {
 	case a.json:
@@ -132,6 +136,11 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf(d.empty, name, of)))
 	}
 	return nil
+}
+
+// ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6: there are many.
+func ofSystem(e contentdb.Edge) bool {
+	return e.Kind == contentdb.ToolEdge && (strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To))
 }
 
 type dependencyLine struct {
