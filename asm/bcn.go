@@ -412,11 +412,6 @@ func solve() {
 	TEXT("solveLanes", NOSPLIT, "func(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32")
 	Doc("solveLanes finds the endpoints of least squares, as fit.solve does, of sums of colours times places and of colours.")
 	sums := Mem{Base: Load(Param("sums"), GP64())}
-	broadcast := func(name string, to reg.VecPhysical) {
-		v := XMM()
-		Load(Param(name), v)
-		VPBROADCASTD(v, to)
-	}
 	xa, xb, zero, full := y(0), y(1), y(2), y(3)
 	VPXOR(zero, zero, zero)
 	VBROADCASTSS(floats, full)

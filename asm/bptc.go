@@ -453,10 +453,9 @@ func span() {
 	TEXT("spanLanes", NOSPLIT, "func(pix *int16, masks *uint32, n int32, inverse float32, sum *int32, ends *float32)")
 	Doc("spanLanes finds the line through pixels, as group.span does, and their sum.")
 	pix, masks := Mem{Base: Load(Param("pix"), GP64())}, Mem{Base: Load(Param("masks"), GP64())}
-	n, inverse := GP32(), XMM()
+	n, inverse := GP32(), reg.X11
 	Load(Param("n"), n)
-	Load(Param("inverse"), inverse)
-	VBROADCASTSS(inverse, inverse)
+	broadcast("inverse", inverse)
 	sum, ends := Mem{Base: Load(Param("sum"), GP64())}, Mem{Base: Load(Param("ends"), GP64())}
 	ones := reg.Y9
 	VPCMPEQW(ones, ones, ones)
