@@ -112,10 +112,10 @@ func (c *colors) cluster(f Format, most int) (best ends) {
 	}
 	if c.by != nil && c.n == 16 {
 		c.clusterLanes(most)
-	} else {
-		gain, spread := c.measure(s, three)
-		c.pick(s, most, gain, spread)
+		return c.solveTop(f)
 	}
+	gain, spread := c.measure(s, three)
+	c.pick(s, most, gain, spread)
 	least := worst
 	for i := range c.top {
 		runs, base := c.fit(&c.top[i])

@@ -100,6 +100,15 @@ type colorLanes struct {
 	scratch [36 * 8]float32
 	gains   [8 * shapeGroups]int32
 	found   [8 * shapeGroups]uint16
+	eight   eight
+}
+
+// eight are up to eight fits for solveEight, and its results.
+type eight struct {
+	n    int
+	sums [6][8]int32 // last, t, tt and tx of each
+	ends [6][8]int32 // q of each
+	errs [8]int32
 }
 
 // fill stores the pixels.
@@ -140,6 +149,53 @@ func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
 	var q [8]int32
 	sum := solveLanes(&sums, f.last, aa, ab, bb, det, half, &q)
 	return ends{f.last, [2]rgb{{q[0], q[1], q[2]}, {q[4], q[5], q[6]}}}, sum
+}
+
+// solveTop returns the best endpoints for the most promising shapes, solving eight uses of them at once.
+func (c *colors) solveTop(f Format) (best ends) {
+	least, by := worst, &c.by.eight
+	by.n = 0
+	for i := range c.top {
+		runs, base := c.fit(&c.top[i])
+		for _, u := range uses[runs] {
+			if u.last == 2 && f == BC3 {
+				continue
+			}
+			by.add(base.moved(u))
+			if by.n == 8 {
+				best, least = by.solve(&c.sum, best, least)
+			}
+		}
+	}
+	best, _ = by.solve(&c.sum, best, least)
+	return best
+}
+
+func (e *eight) add(f fit) {
+	i := e.n & 7
+	e.sums[0][i], e.sums[1][i], e.sums[2][i] = f.last, f.t, f.tt
+	e.sums[3][i], e.sums[4][i], e.sums[5][i] = f.tx[0], f.tx[1], f.tx[2]
+	e.n++
+}
+
+// solve solves the fits, forgets them, and returns the first of the best results, unless none is better than the one given.
+func (e *eight) solve(x *rgb, best ends, least int32) (ends, int32) {
+	if e.n == 0 {
+		return best, least
+	}
+	solveEight(&e.sums, &x[0], &e.ends, &e.errs)
+	at := -1
+	for i := range e.n & 15 {
+		if e.errs[i&7] < least {
+			at, least = i, e.errs[i&7]
+		}
+	}
+	if i := at & 7; at >= 0 {
+		q := &e.ends
+		best = ends{e.sums[0][i], [2]rgb{{q[0][i], q[1][i], q[2][i]}, {q[3][i], q[4][i], q[5][i]}}}
+	}
+	e.n = 0
+	return best, least
 }
 
 // polishLanes is polish with the errors of all moves computed at once; it tries them in the same order.

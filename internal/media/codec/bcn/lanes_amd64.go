@@ -20,6 +20,9 @@ func endSums(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)
 func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32
 
 //go:noescape
+func solveEight(sums *[6][8]int32, x *int32, ends *[6][8]int32, errs *[8]int32)
+
+//go:noescape
 func nearestLanes(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32
 
 //go:noescape

@@ -15,3 +15,5 @@ func shapesAbove(_ *int32, _ int, _ int32, _ *uint16) int                       
 func solveLanes(_ *[8]int32, _, _, _, _ int32, _, _ float32, _ *[8]int32) int32 { return 0 }
 
 func nearestLanes(*uint32, *[4]uint64, *[4]uint32) uint32 { return 0 }
+
+func solveEight(*[6][8]int32, *int32, *[6][8]int32, *[8]int32) {}
