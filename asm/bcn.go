@@ -15,6 +15,7 @@ func bcn() {
 	solve()
 	solveEight()
 	nearest()
+	orderLanes()
 	shapeGains()
 	shapesAbove()
 }
@@ -258,12 +259,144 @@ func endErrors() {
 	}
 }
 
+// orderLanes writes a function that sorts 16 pixels along an axis, as colors.sort does, and finds what colors.measure needs of
+// them. It does not move pixels: the place of a pixel is the number of pixels before it, and the sums from a place on are over
+// the pixels that are not before it. Sums are words, one for each place, from the second place on.
+func orderLanes() {
+	table := GLOBL("orderTables", RODATA|NOPTR)
+	numbers := func(at, size int, of func(i int) int) Mem {
+		for i := range lane / size {
+			if size == 2 {
+				DATA(at+2*i, U16(uint16(of(i))))
+			} else {
+				DATA(at+4*i, U32(uint32(of(i))))
+			}
+		}
+		return table.Offset(at)
+	}
+	index := [2]Mem{numbers(0, 4, func(i int) int { return i }), numbers(lane, 4, func(i int) int { return 8 + i })}
+	place, pixelsAfter := numbers(2*lane, 2, func(i int) int { return i }), numbers(3*lane, 2, func(i int) int { return 15 - i })
+
+	TEXT("orderLanes", NOSPLIT,
+		"func(pixels *uint32, axis *[2]uint32, sum *int32, places *[16]uint8, tails *[3][16]int16, sums *[3][16]float32) float32")
+	Doc("orderLanes finds the places of pixels in the order along an axis, the sums of the colours from each place on but the first, 16 times",
+		"their deviations from the mean, and 256 times the sum of all squared distances from the mean.")
+	pixels, axis := Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("axis"), GP64())}
+	sum, out := Mem{Base: Load(Param("sum"), GP64())}, Mem{Base: Load(Param("places"), GP64())}
+	tails, sums := Mem{Base: Load(Param("tails"), GP64())}, Mem{Base: Load(Param("sums"), GP64())}
+	memory := AllocLocal(10 * lane)
+	keys, places := memory, memory.Offset(2*lane)
+	channel := func(c int) Mem { return memory.Offset((4 + 2*c) * lane) }
+	VPBROADCASTD(axis, y(4))
+	VPBROADCASTD(axis.Offset(4), y(5))
+	twice := func(v, to reg.VecPhysical, shift, back func(...Op)) { // the same word in both halves
+		shift(Imm(16), v, to)
+		back(Imm(16), to, y(9))
+		VPOR(y(9), to, to)
+	}
+	for k := range 2 { // Y0 and Y1: keys
+		VMOVDQU(pixels.Offset(k*lane), y(6))
+		VMOVDQU(pixels.Offset((2+k)*lane), y(7))
+		for c, v := range []reg.VecPhysical{y(6), y(6), y(7)} {
+			if c == 1 {
+				twice(v, y(8), VPSRLD, VPSLLD)
+			} else {
+				twice(v, y(8), VPSLLD, VPSRLD)
+			}
+			VMOVDQU(y(8), channel(c).Offset(k*lane))
+		}
+		VPMADDWD(y(4), y(6), y(6))
+		VPMADDWD(y(5), y(7), y(7))
+		VPADDD(y(7), y(6), y(6))
+		VPSLLD(Imm(4), y(6), y(6))
+		VPOR(index[k], y(6), y(k))
+		VMOVDQU(y(k), keys.Offset(k*lane))
+	}
+	VPXOR(y(2), y(2), y(2))
+	VPXOR(y(3), y(3), y(3))
+	for i := range 16 { // Y2 and Y3: places
+		VPBROADCASTD(keys.Offset(4*i), y(4))
+		for k := range 2 {
+			VPCMPGTD(y(4), y(k), y(5+k))
+			VPSUBD(y(5+k), y(2+k), y(2+k))
+		}
+	}
+	for k := range 2 {
+		VPSLLD(Imm(16), y(2+k), y(4))
+		VPOR(y(2+k), y(4), y(4))
+		VMOVDQU(y(4), places.Offset(k*lane))
+	}
+	VPACKUSDW(y(3), y(2), y(4))
+	VPERMQ(Imm(0xd8), y(4), y(4))
+	VEXTRACTI128(Imm(1), y(4), reg.X5)
+	VPACKUSWB(reg.X5, reg.X4, reg.X4)
+	VMOVDQU(reg.X4, out)
+	VMOVDQU(place, y(7))
+	for c := range 3 { // Y8 to Y10: sums of colours
+		VPXOR(y(8+c), y(8+c), y(8+c))
+	}
+	for i := range 16 {
+		VPBROADCASTD(places.Offset(4*i), y(4))
+		VPCMPGTW(y(7), y(4), y(4))
+		for c := range 3 {
+			VPBROADCASTD(channel(c).Offset(4*i), y(5))
+			VPAND(y(4), y(5), y(5))
+			VPADDW(y(5), y(8+c), y(8+c))
+		}
+	}
+	low := []reg.VecPhysical{reg.X8, reg.X9, reg.X10}
+	for c := range 3 { // Y8 to Y10: deviations of pixels, in order
+		v := y(8 + c)
+		VMOVDQU(v, tails.Offset(c*lane))
+		VPBROADCASTW(sum.Offset(4*c), y(4))
+		VPMULLW(pixelsAfter, y(4), y(4))
+		VPSLLW(Imm(4), v, v)
+		VPSUBW(y(4), v, v)
+		VPMOVSXWD(low[c], y(4))
+		VCVTDQ2PS(y(4), y(4))
+		VMOVUPS(y(4), sums.Offset(2*c*lane))
+		VEXTRACTI128(Imm(1), v, reg.X5)
+		VPMOVSXWD(reg.X5, y(5))
+		VCVTDQ2PS(y(5), y(5))
+		VMOVUPS(y(5), sums.Offset((2*c+1)*lane))
+		VPERM2I128(Imm(0x08), v, v, y(4)) // the deviations one place before
+		VPALIGNR(Imm(14), y(4), v, y(4))
+		VPSUBW(v, y(4), v)
+	}
+	VPXOR(y(7), y(7), y(7))
+	for k, unpack := range []func(...Op){VPUNPCKLWD, VPUNPCKHWD} {
+		unpack(y(9), y(8), y(4))
+		unpack(y(7), y(10), y(5))
+		VPMADDWD(y(4), y(4), y(4))
+		VPMADDWD(y(5), y(5), y(5))
+		VCVTDQ2PS(y(4), y(4))
+		VCVTDQ2PS(y(5), y(5))
+		VADDPS(y(5), y(4), y(4))
+		VMOVUPS(y(4), memory.Offset(k*lane))
+	}
+	for i := range 16 {
+		from := memory.Offset(i/8*16 + i/4%2*lane + i%4*4)
+		if i == 0 {
+			VMOVSS(from, reg.X0)
+		} else {
+			VADDSS(from, reg.X0, reg.X0)
+		}
+	}
+	spread, err := ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VMOVSS(reg.X0, spread.Addr)
+	VZEROUPPER()
+	RET()
+}
+
 // shapeGains writes a function that does the same as colors.measure for 16 pixels: the gains of all shapes of up to
 // four runs. The first cut is at i and the second at j; the third is at 8 places in a register: 1 to 8, or 9 to 16. An
 // invalid shape has a negative gain.
 func shapeGains() {
 	TEXT("shapeGains", NOSPLIT, "func(sums *[3][16]float32, inverse *float32, scratch *float32, gains *int32, top *[24]int32)")
-	Doc("shapeGains finds the gains of all shapes of 16 pixels, and of every eighth the three greatest.")
+	Doc("shapeGains finds the gains of all shapes of 16 pixels, and the greatest of every 24th.")
 	sums := Mem{Base: Load(Param("sums"), GP64())}
 	inverse, gains := Mem{Base: Load(Param("inverse"), GP64())}, Mem{Base: Load(Param("gains"), GP64())}
 	scratch := Mem{Base: Load(Param("scratch"), GP64())}
@@ -319,12 +452,7 @@ func shapeGains() {
 				VADDPS(twice.Offset((2*j+k)*lane), g, g)
 				VMULPS(inverse.Offset(at), g, g)
 				VMOVUPS(g, gains.Offset(at))
-				lesser := y(10)
-				VPMINSD(g, top[0], lesser)
-				VPMAXSD(g, top[0], top[0])
-				VPMINSD(lesser, top[1], g)
-				VPMAXSD(lesser, top[1], top[1])
-				VPMAXSD(g, top[2], top[2])
+				VPMAXSD(g, top[at/lane%3], top[at/lane%3])
 				at += lane
 			}
 		}

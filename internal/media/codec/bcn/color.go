@@ -8,8 +8,8 @@ type colors struct {
 	x     [16]rgb   // their colours
 	who   [16]uint8 // their numbers in the block
 	sum   rgb       // the sum of their colours
-	order [16]uint8 // the pixels in order along an axis
-	tail  [17]rgb   // the sums of the colours from each pixel to the last, in that order
+	order [16]uint8 // the pixels in order along an axis; in vector code, the place of each in that order
+	tail  [17]rgb   // the sums of the colours from each pixel to the last, in that order; not in vector code
 
 	gains [maxShapes]int32 // of all shapes, see shape
 	top   []shape          // the most promising ones, best first

@@ -96,7 +96,9 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 // colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
 	rg, b   [16]uint32 // the pixels as words: red and green, blue and 0
-	sums    [3][16]float32
+	tails   [3][16]int16   // sums of the colours from each place on, but the first
+	sums    [3][16]float32 // 16 times their deviation from the mean
+	spread  float32        // the sum of the colours' squared distances from their mean
 	scratch [36 * 8]float32
 	gains   [8 * shapeGroups]int32
 	found   [8 * shapeGroups]uint16
@@ -274,22 +276,21 @@ var laneShapes = sync.OnceValue(func() *struct {
 	return t
 })
 
+// sortLanes is sort for 16 pixels, and the part of measure that does not depend on shapes.
+func (c *colors) sortLanes(axis rgb) {
+	l := c.by
+	words := [2]uint32{uint32(axis[0]&0xffff | axis[1]<<16), uint32(axis[2] & 0xffff)}
+	l.spread = orderLanes(&l.rg[0], &words, &c.sum[0], &c.order, &l.tails, &l.sums) / 256
+}
+
 // clusterLanes is measure and pick for 16 pixels.
 func (c *colors) clusterLanes(most int) {
 	l, s := c.by, laneShapes()
-	var v [17][3]float32
-	for i := 1; i < 16; i++ {
-		for k := range 3 {
-			v[i][k] = float32(16*c.tail[i][k] - int32(16-i)*c.sum[k])
-			l.sums[k][i-1] = v[i][k]
-		}
-	}
-	spread := spreadOf(&v, 16)
 	var all [24]int32
 	shapeGains(&l.sums, &s.inverse[0], &l.scratch[0], &l.gains[0], &all)
-	// Gains below the least of the most promising ones would not be kept.
+	// Gains below the least of the most promising ones would not be kept. It is at least the same of the greatest gains of parts.
 	best := greatest(&all, most)
-	limit := max(limitOf(math.Float32frombits(uint32(best[0])), spread), best[(most-1)&15])
+	limit := max(limitOf(math.Float32frombits(uint32(best[0])), l.spread), best[(most-1)&15])
 	c.top = c.top[:0]
 	for _, at := range l.found[:shapesAbove(&l.gains[0], shapeGroups, limit, &l.found[0])] {
 		limit = c.offer(s.cuts[at], l.gains[at], most, limit)
@@ -298,6 +299,14 @@ func (c *colors) clusterLanes(most int) {
 
 // greatest returns the n greatest gains, up to 16 and none below 0, in order.
 func greatest(all *[24]int32, n int) (best [16]int32) {
+	if n <= 3 { // without branches
+		for _, g := range all {
+			a, b := min(best[0], g), min(best[1], best[0], g)
+			best[0] = max(best[0], g)
+			best[1], best[2] = max(best[1], a), max(best[2], min(best[1], a), b)
+		}
+		return best
+	}
 	for _, g := range all {
 		k := n - 1
 		if g <= best[k&15] {

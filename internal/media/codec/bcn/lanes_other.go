@@ -17,3 +17,5 @@ func solveLanes(_ *[8]int32, _, _, _, _ int32, _, _ float32, _ *[8]int32) int32 
 func nearestLanes(*uint32, *[4]uint64, *[4]uint32) uint32 { return 0 }
 
 func solveEight(*[6][8]int32, *int32, *[6][8]int32, *[8]int32) {}
+
+func orderLanes(*uint32, *[2]uint32, *int32, *[16]uint8, *[3][16]int16, *[3][16]float32) float32 { return 0 }
