@@ -88,7 +88,7 @@ func quads(to Mem, at int, w [4]int) Mem {
 	return to.Offset(at)
 }
 
-// endErrors writes two functions. One returns the error of 16 colours for each of some pairs of endpoints. The other
+// endErrors writes two functions. One returns the error of 16 colours for a pair of endpoints after each of some moves. The other
 // returns it for one pair, with the results of colors.assign. Both take endpoints as words: 5, 6, 5 and 0 bits of the
 // first, then of the second.
 //
@@ -128,16 +128,16 @@ func endErrors() {
 			TEXT(name, NOSPLIT, "func(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)")
 			Doc(name + " finds what colors.assign does: the sums of places and of their squares, the error, 0, and the sums of colours times places.")
 		} else {
-			TEXT(name, NOSPLIT, "func(pixels *uint32, ends *[8]int16, last int, n int, errs *int32)")
-			Doc(name + " finds the errors of some pairs of endpoints.")
+			TEXT(name, NOSPLIT, "func(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)")
+			Doc(name + " finds the errors of a pair of endpoints after each of some moves.")
 		}
 		pixels, ends := Mem{Base: Load(Param("pixels"), GP64())}, Load(Param("ends"), GP64())
 		last := Load(Param("last"), GP64())
-		var n, out reg.Register
+		var n, moves, out reg.Register
 		if sums {
 			out = Load(Param("sums"), GP64())
 		} else {
-			n, out = Load(Param("n"), GP64()), Load(Param("errs"), GP64())
+			n, moves, out = Load(Param("n"), GP64()), Load(Param("moves"), GP64()), Load(Param("errs"), GP64())
 		}
 		weights := GP64()
 		LEAQ(first, weights)
@@ -153,6 +153,9 @@ func endErrors() {
 		next := name + "Next"
 		Label(next)
 		VMOVDQU(Mem{Base: ends}, reg.X4)
+		if !sums {
+			VPADDW(Mem{Base: moves}, reg.X4, reg.X4)
+		}
 		VPMULLW(by, reg.X4, reg.X4)
 		VPMULHUW(down, reg.X4, reg.X4)
 		VPBROADCASTQ(reg.X4, y(5))
@@ -174,6 +177,12 @@ func endErrors() {
 		VPERMD(y(5), y(6), y(5))
 		VPSHUFD(Imm(0), y(8), y(6))
 		VPSHUFD(Imm(0x55), y(8), y(8))
+		middle := [3]reg.VecPhysical{y(12), reg.Y14, reg.Y15}
+		VPBROADCASTD(reg.X7, middle[0])
+		for i := 1; i < 3; i++ {
+			VPERMQ(Imm(uint64(0x55*i)), y(7), middle[i])
+			VPSHUFD(Imm(0), middle[i], middle[i])
+		}
 		places := [2]reg.VecPhysical{y(9), y(10)}
 		for k := range 2 {
 			to := places[k]
@@ -182,16 +191,10 @@ func endErrors() {
 			VPADDD(to, y(11), y(11))
 			for i := range 3 {
 				if i == 0 {
-					VPBROADCASTD(reg.X7, y(12))
+					VPCMPGTD(middle[i], y(11), to)
 				} else {
-					VPERMQ(Imm(uint64(0x55*i)), y(7), y(12))
-					VPSHUFD(Imm(0), y(12), y(12))
-				}
-				VPCMPGTD(y(12), y(11), y(12))
-				if i == 0 {
-					VMOVDQA(y(12), to)
-				} else {
-					VPADDD(y(12), to, to)
+					VPCMPGTD(middle[i], y(11), y(7))
+					VPADDD(y(7), to, to)
 				}
 			}
 			VPABSD(to, to)
@@ -214,7 +217,7 @@ func endErrors() {
 			across(y(13), reg.X13, reg.X12)
 			VMOVD(reg.X13, Mem{Base: out})
 			ADDQ(Imm(4), out)
-			ADDQ(Imm(16), ends)
+			ADDQ(Imm(16), moves)
 			DECQ(n)
 			JNZ(LabelRef(next))
 			VZEROUPPER()

@@ -201,28 +201,35 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 	return e, err
 }
 
-// polish moves the endpoints of a channel by single steps while the error decreases.
+// polish moves the endpoints of a channel by single steps while the error decreases. It tries all moves in turn, and ends when
+// none of them has helped since the last one that did.
 func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
 	if c.by != nil && c.n == 16 {
 		return c.polishLanes(e, err, ways)
 	}
-	for moved := err > 0; moved; {
-		moved = false
-		for k, top := range levels {
-			for _, d := range moves[:ways] {
-				t := e
-				t.q[0][k] += d[0]
-				t.q[1][k] += d[1]
-				if min(t.q[0][k], t.q[1][k]) < 0 || max(t.q[0][k], t.q[1][k]) > top {
-					continue
-				}
-				if _, now := c.assign(&t); now < err {
-					e, err, moved = t, now, true
-				}
-			}
+	for i, left := 0, 3*ways; left > 0 && err > 0; i++ {
+		if i == 3*ways {
+			i = 0
+		}
+		left--
+		t, ok := e.moved(i, ways)
+		if !ok {
+			continue
+		}
+		if _, now := c.assign(&t); now < err {
+			e, err, left = t, now, 3*ways
 		}
 	}
 	return e, err
+}
+
+// moved returns the endpoints after a move, and reports whether they exist.
+func (e ends) moved(i, ways int) (ends, bool) {
+	k, d := i/ways, &moves[i%ways&7]
+	a, b := &e.q[0][k], &e.q[1][k]
+	*a += d[0]
+	*b += d[1]
+	return e, min(*a, *b) >= 0 && max(*a, *b) <= levels[k]
 }
 
 // levels are the greatest endpoint values.

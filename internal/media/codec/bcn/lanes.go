@@ -95,7 +95,7 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 
 // colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
-	rg, b   [16]uint32 // the pixels as words: red and green, blue and 0
+	rg, b   [16]uint32     // the pixels as words: red and green, blue and 0
 	tails   [3][16]int16   // sums of the colours from each place on, but the first
 	sums    [3][16]float32 // 16 times their deviation from the mean
 	spread  float32        // the sum of the colours' squared distances from their mean
@@ -200,52 +200,44 @@ func (e *eight) solve(x *rgb, best ends, least int32) (ends, int32) {
 	return best, least
 }
 
-// polishLanes is polish with the errors of all moves computed at once; it tries them in the same order.
+// polishLanes is polish with the errors of many moves computed at once; it tries them in the same order.
 func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
-	for moved := err > 0; moved; {
-		moved = false
-		n := 3 * ways
-		errs := c.around(&e, 0, ways)
-		for i := range n {
+	n := 3 * ways
+	var errs [24]int32
+	for at, left := 0, n; left > 0 && err > 0; {
+		some := min(left, n-at)
+		words := e.words()
+		endErrors(&c.by.rg[0], &words, &laneMoves()[ways>>3&1][at%24], int(e.last), some, &errs[0])
+		left -= some
+		next := at + some
+		for i := range some {
 			if errs[i%24] >= err {
 				continue
 			}
-			t := e
-			k := i / ways
-			t.move(k, i%ways)
-			if min(t.q[0][k], t.q[1][k]) < 0 || max(t.q[0][k], t.q[1][k]) > levels[k] {
-				continue
+			if t, ok := e.moved(at+i, ways); ok { // the errors of others are meaningless
+				e, err, left, next = t, errs[i%24], n, at+i+1
+				break
 			}
-			e, err, moved = t, errs[i%24], true
-			errs = c.around(&e, i+1, ways)
+		}
+		if at = next; at == n {
+			at = 0
 		}
 	}
 	return e, err
 }
 
-func (e *ends) move(k, i int) {
-	e.q[0][k] += moves[i&7][0]
-	e.q[1][k] += moves[i&7][1]
-}
-
-// around returns the errors of the ends for all moves from the given number on. The error of invalid ends is meaningless.
-func (c *colors) around(e *ends, from, ways int) (errs [24]int32) {
-	var all [24][8]int16
-	n := 3 * ways
-	if from == n {
-		return errs
+// laneMoves has the moves of endpoints in the layout of endErrors, for 4 and 8 ways.
+var laneMoves = sync.OnceValue(func() *[2][24][8]int16 {
+	t := new([2][24][8]int16)
+	for i := range t {
+		ways := 4 + 4*i
+		for j := range 3 * ways {
+			k, d := j/ways, moves[j%ways]
+			t[i][j][k], t[i][j][k+4] = int16(d[0]), int16(d[1])
+		}
 	}
-	words := e.words()
-	for i := from; i < n; i++ {
-		k, d := i/ways, &moves[i%ways&7]
-		w := &all[i%24]
-		*w = words
-		w[k&3] += int16(d[0])
-		w[(k&3)+4] += int16(d[1])
-	}
-	endErrors(&c.by.rg[0], &all[from%24], int(e.last), n-from, &errs[from%24])
-	return errs
-}
+	return t
+})
 
 // shapeGroups is the number of vectors of shapes of 16 pixels, in the order of shapeGains.
 const shapeGroups = 156
@@ -300,12 +292,14 @@ func (c *colors) clusterLanes(most int) {
 // greatest returns the n greatest gains, up to 16 and none below 0, in order.
 func greatest(all *[24]int32, n int) (best [16]int32) {
 	if n <= 3 { // without branches
+		var first, second, third int32
 		for _, g := range all {
-			a, b := min(best[0], g), min(best[1], best[0], g)
-			best[0] = max(best[0], g)
-			best[1], best[2] = max(best[1], a), max(best[2], min(best[1], a), b)
+			a := min(first, g)
+			first = max(first, g)
+			b := min(second, a)
+			second, third = max(second, a), max(third, b)
 		}
-		return best
+		return [16]int32{first, second, third}
 	}
 	for _, g := range all {
 		k := n - 1

@@ -11,7 +11,7 @@ var lanes = cpu.X86.HasAVX2
 func lineErrors(values *[16]uint8, low, high *[8]int16, table *int16, errs *[8]int32)
 
 //go:noescape
-func endErrors(pixels *uint32, ends *[8]int16, last int, n int, errs *int32)
+func endErrors(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)
 
 //go:noescape
 func endSums(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)
