@@ -15,6 +15,7 @@ func bcn() {
 	solve()
 	solveEight()
 	nearest()
+	loadColors()
 	orderLanes()
 	shapeGains()
 	shapesAbove()
@@ -260,6 +261,127 @@ func endErrors() {
 		VZEROUPPER()
 		RET()
 	}
+}
+
+// loadColors writes a function that does the same as colors.load for 16 pixels with a colour, and as colors.powers. Sums of
+// products have the order of pixels: they are above 1<<24, so another order would round them differently.
+func loadColors() {
+	table := GLOBL("loadTables", RODATA|NOPTR)
+	at := 0
+	bytes := func(of func(i int) uint8) Mem {
+		for i := range lane {
+			DATA(at+i, U8(of(i)))
+		}
+		at += lane
+		return table.Offset(at - lane)
+	}
+	chosen := func(of [6]int, most int) Mem { // double words; the last two repeat the one before
+		for i := range 8 {
+			DATA(at+4*i, U32(uint32(of[min(i, 5)]&most)))
+		}
+		at += lane
+		return table.Offset(at - lane)
+	}
+	redGreen := bytes(func(i int) uint8 { return [4]uint8{0, 0x80, 1, 0x80}[i%4] + uint8(i%16/4*4) })
+	blue := bytes(func(i int) uint8 { return [4]uint8{2, 0x80, 0x80, 0x80}[i%4] + uint8(i%16/4*4) })
+	left, right := [6]int{0, 0, 0, 1, 1, 2}, [6]int{0, 1, 2, 1, 2, 2} // the factors of rr, rg, rb, gg, gb, bb
+	firsts, seconds := chosen(left, 3), chosen(right, 3)
+	row := [3][3]int{{0, 1, 2}, {1, 3, 4}, {2, 4, 5}} // of the matrix
+	var factors [3][2]Mem
+	for k := range 3 {
+		var a, b [6]int
+		for i := range 6 {
+			a[i], b[i] = row[left[i]][k], row[k][right[i]]
+		}
+		factors[k] = [2]Mem{chosen(a, 7), chosen(b, 7)}
+	}
+
+	TEXT("loadColors", NOSPLIT, "func(pixels *[64]byte, words *uint32, sum *[4]int32, powers *[8]float32) bool")
+	Doc("loadColors stores the words of pixels, their sum, and the eighth power of their covariance, and reports whether they are equal.")
+	pixels, words := Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("words"), GP64())}
+	sum, powers := Mem{Base: Load(Param("sum"), GP64())}, Mem{Base: Load(Param("powers"), GP64())}
+	memory := AllocLocal(8 * lane)
+	for k := range 2 { // Y0 to Y3: red and green, blue and 0
+		VMOVDQU(pixels.Offset(k*lane), y(4))
+		VPSHUFB(redGreen, y(4), y(k))
+		VPSHUFB(blue, y(4), y(2+k))
+		VMOVDQU(y(k), words.Offset(k*lane))
+		VMOVDQU(y(2+k), words.Offset((2+k)*lane))
+	}
+	VPBROADCASTD(reg.X0, y(4))
+	VPBROADCASTD(reg.X2, y(5))
+	VPCMPEQD(y(0), y(4), y(6))
+	VPCMPEQD(y(1), y(4), y(7))
+	VPAND(y(7), y(6), y(6))
+	VPCMPEQD(y(2), y(5), y(7))
+	VPAND(y(7), y(6), y(6))
+	VPCMPEQD(y(3), y(5), y(7))
+	VPAND(y(7), y(6), y(6))
+	mask, same := GP32(), GP8()
+	VPMOVMSKB(y(6), mask)
+	ADDL(Imm(1), mask)
+	SETEQ(same)
+	Store(same, ReturnIndex(0))
+	VPADDW(y(1), y(0), y(0))
+	VPADDW(y(3), y(2), y(2))
+	VPUNPCKLDQ(y(2), y(0), y(1)) // red, green, blue and 0, as words
+	VPUNPCKHDQ(y(2), y(0), y(0))
+	VPADDW(y(1), y(0), y(0))
+	VEXTRACTI128(Imm(1), y(0), reg.X1)
+	VPADDW(reg.X1, reg.X0, reg.X0)
+	VPSHUFD(Imm(0x4e), reg.X0, reg.X1)
+	VPADDW(reg.X1, reg.X0, reg.X0)
+	VPMOVZXWD(reg.X0, reg.X0)
+	VMOVDQU(reg.X0, sum)
+	VINSERTI128(Imm(1), reg.X0, y(0), y(0))
+	for i := range 8 {
+		VPMOVZXBD(pixels.Offset(8*i), y(1))
+		VPSLLD(Imm(4), y(1), y(1))
+		VPSUBD(y(0), y(1), y(1))
+		VCVTDQ2PS(y(1), y(1))
+		VMOVUPS(y(1), memory.Offset(i*lane))
+	}
+	m := y(0)
+	VMOVDQU(firsts, y(4))
+	VMOVDQU(seconds, y(5))
+	VXORPS(m, m, m)
+	for i := range 16 {
+		VBROADCASTF128(memory.Offset(16*i), y(1))
+		VPERMILPS(y(4), y(1), y(2))
+		VPERMILPS(y(5), y(1), y(3))
+		VMULPS(y(3), y(2), y(2))
+		VADDPS(y(2), m, m)
+	}
+	one := reg.X6
+	VPCMPEQD(one, one, one)
+	VPSRLD(Imm(25), one, one)
+	VPSLLD(Imm(23), one, one)
+	for range 3 {
+		VPERMILPS(Imm(0xff), reg.X0, reg.X1)
+		VADDSS(reg.X1, reg.X0, reg.X1)
+		VEXTRACTF128(Imm(1), m, reg.X2)
+		VPERMILPS(Imm(0x55), reg.X2, reg.X2)
+		VADDSS(reg.X2, reg.X1, reg.X1)
+		VDIVSS(reg.X1, one, reg.X1)
+		VBROADCASTSS(reg.X1, y(1))
+		VMULPS(y(1), m, m)
+		for k, f := range factors {
+			VMOVDQU(f[0], y(2))
+			VPERMPS(m, y(2), y(2))
+			VMOVDQU(f[1], y(3))
+			VPERMPS(m, y(3), y(3))
+			if k == 0 {
+				VMULPS(y(3), y(2), y(1))
+				continue
+			}
+			VMULPS(y(3), y(2), y(2))
+			VADDPS(y(2), y(1), y(1))
+		}
+		VMOVAPS(y(1), m)
+	}
+	VMOVUPS(m, powers)
+	VZEROUPPER()
+	RET()
 }
 
 // orderLanes writes a function that sorts 16 pixels along an axis, as colors.sort does, and finds what colors.measure needs of

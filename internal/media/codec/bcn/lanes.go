@@ -96,6 +96,7 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 // colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
 	rg, b   [16]uint32     // the pixels as words: red and green, blue and 0
+	powers  [8]float32     // of colors.powers, and two numbers without a meaning
 	tails   [3][16]int16   // sums of the colours from each place on, but the first
 	sums    [3][16]float32 // 16 times their deviation from the mean
 	spread  float32        // the sum of the colours' squared distances from their mean
@@ -113,11 +114,20 @@ type eight struct {
 	errs [8]int32
 }
 
-// fill stores the pixels.
-func (l *colorLanes) fill(x *[16]rgb) {
-	for i := range x {
-		p := &x[i]
-		l.rg[i], l.b[i] = uint32(p[0]|p[1]<<16), uint32(p[2])
+// loadLanes is load for 16 pixels with a colour. It also finds what axis needs.
+func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
+	var sum [4]int32
+	same = loadColors(pixels, &c.by.rg[0], &sum, &c.by.powers)
+	c.n, c.sum = 16, rgb{sum[0], sum[1], sum[2]}
+	c.x[0] = rgb{int32(pixels[0]), int32(pixels[1]), int32(pixels[2])}
+	return same
+}
+
+// unpack stores the colours of all pixels.
+func (c *colors) unpack() {
+	for i := range c.x {
+		rg, b := c.by.rg[i], c.by.b[i]
+		c.x[i] = rgb{int32(rg & 0xffff), int32(rg >> 16), int32(b)}
 	}
 }
 

@@ -26,6 +26,9 @@ func solveEight(sums *[6][8]int32, x *int32, ends *[6][8]int32, errs *[8]int32)
 func nearestLanes(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32
 
 //go:noescape
+func loadColors(pixels *[64]byte, words *uint32, sum *[4]int32, powers *[8]float32) bool
+
+//go:noescape
 func orderLanes(pixels *uint32, axis *[2]uint32, sum *int32, places *[16]uint8, tails *[3][16]int16, sums *[3][16]float32) float32
 
 //go:noescape

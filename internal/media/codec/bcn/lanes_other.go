@@ -21,3 +21,5 @@ func solveEight(*[6][8]int32, *int32, *[6][8]int32, *[8]int32) {}
 func orderLanes(*uint32, *[2]uint32, *int32, *[16]uint8, *[3][16]int16, *[3][16]float32) float32 {
 	return 0
 }
+
+func loadColors(*[64]byte, *uint32, *[4]int32, *[8]float32) bool { return false }
