@@ -16,7 +16,7 @@ const lane = 32 // bytes of a register
 
 func main() {
 	name := os.Args[1]
-	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "qoa": qoa}[name]()
+	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa}[name]()
 	out := "../internal/media/codec/" + name + "/lanes_amd64.s"
 	os.Args = []string{"asm", "-out", out, "-pkg", name}
 	Generate()

@@ -9,6 +9,8 @@ import (
 	"image/png"
 	"slices"
 	"strings"
+
+	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
 // As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
@@ -58,6 +60,11 @@ func configPNG(data []byte) (Config, error) {
 
 func decodePNG(data []byte, _ int) (decoded, error) {
 	data, what := fixPNG(data)
+	if pix, w, h, ok := fast.Decode(data); ok {
+		d := eightBits(pix, w, h)
+		d.damage = what
+		return d, nil
+	}
 	m, err := png.Decode(bytes.NewReader(data))
 	return decoded{image: m, damage: what}, err
 }
