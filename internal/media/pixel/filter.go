@@ -57,8 +57,7 @@ func (f Filter) Mips(img *Image) []*Image {
 		width, height := max(1, src.width/2), max(1, src.height/2)
 		if f.Kernel == Box && width*height > manyPixels {
 			level := New(width, height)
-			src = f.rounding(f.shrunk(src, width, height), level)
-			levels = append(levels, level)
+			src, levels = f.rounding(f.shrunk(src, width, height), level), append(levels, level)
 			continue
 		}
 		p := f.resize(src, width, height)

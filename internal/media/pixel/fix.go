@@ -60,12 +60,7 @@ func configPNG(data []byte) (Config, error) {
 
 func decodePNG(data []byte, _ int) (decoded, error) {
 	data, what := fixPNG(data)
-	if pix, w, h, ok := fast.Decode(data); ok {
-		d := eightBits(pix, w, h)
-		d.damage = what
-		return d, nil
-	}
-	m, err := png.Decode(bytes.NewReader(data))
+	m, err := fast.Decode(data)
 	return decoded{image: m, damage: what}, err
 }
 

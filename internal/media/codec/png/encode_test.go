@@ -29,7 +29,7 @@ func TestEncode(t *testing.T) {
 					t.Fatalf("%d x %d pixels with noise of %d are others after reading", w, h, noise)
 				}
 				if !same(t, data) {
-					t.Fatal("Decode does not read it")
+					t.Fatal("decode does not read it")
 				}
 				return m
 			}

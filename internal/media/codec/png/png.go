@@ -1,15 +1,17 @@
-// Package png reads and writes the usual kinds of PNG fast: pictures of at most 8 bits a channel, straight to RGBA.
+// Package png reads and writes PNG, the usual kinds of it fast: pictures of at most 8 bits a channel, straight to RGBA.
 //
-// It follows "Portable Network Graphics (PNG) Specification (Third Edition)" of the W3C. [Decode] reads a file that has no
-// fault, no 16-bit channels, no interlace, and transparency only as a channel or in a palette. All others are left to
-// image/png, which the caller then calls: it has the messages about faults. A file that Decode reads has the same pixels
-// there; FuzzDecode holds it to that.
+// It follows "Portable Network Graphics (PNG) Specification (Third Edition)" of the W3C. Files with a fault, 16-bit channels,
+// interlace, or a colour that is transparent are left to image/png, which also has the messages about faults. All other files
+// have the same pixels there; FuzzDecode checks that.
 package png
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/adler32"
 	"hash/crc32"
+	"image"
+	"image/png"
 )
 
 const signature = "\x89PNG\r\n\x1a\n"
@@ -31,9 +33,17 @@ type reader struct {
 	data          [][]byte     // the bodies of IDAT
 }
 
-// Decode returns the pixels of a picture as straight RGBA, 8 bits a channel, or false if image/png has to read it. The
-// caller has checked the size in the head of the file.
-func Decode(data []byte) (pix []byte, width, height int, ok bool) {
+// Decode reads a picture: as an [image.NRGBA] without padding, or as image/png returns it. The caller has checked the size in
+// the head of the file.
+func Decode(data []byte) (image.Image, error) {
+	if pix, width, height, ok := decode(data); ok {
+		return &image.NRGBA{Pix: pix, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
+	}
+	return png.Decode(bytes.NewReader(data))
+}
+
+// decode returns the pixels as straight RGBA, 8 bits a channel, or false if image/png has to read the file.
+func decode(data []byte) (pix []byte, width, height int, ok bool) {
 	var r reader
 	if !r.parts(data) {
 		return nil, 0, 0, false
@@ -166,24 +176,6 @@ func (r *reader) pixels() ([]byte, bool) {
 		return nil, false
 	}
 	return rows.pix, true
-}
-
-// Holds reports whether a zlib stream, in parts, has at least n bytes. It keeps none of them.
-func Holds(parts [][]byte, n int64) bool {
-	f := &inflater{more: parts, limit: history + window, out: make([]byte, history+window+slack)}
-	if !f.zlibHead() {
-		return false
-	}
-	for n > 0 {
-		from := f.at
-		if !f.fill() || f.at == from {
-			return false
-		}
-		n -= int64(f.at - from)
-		copy(f.out, f.out[max(0, f.at-history):f.at])
-		f.at = min(f.at, history)
-	}
-	return true
 }
 
 // zlibHead reads the head of a zlib stream (RFC 1950).

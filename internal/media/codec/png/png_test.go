@@ -36,7 +36,7 @@ func straight(m image.Image) []byte {
 // same checks that a file, if it is read here, has the same pixels in image/png.
 func same(t *testing.T, data []byte) (read bool) {
 	t.Helper()
-	pix, w, h, ok := Decode(data)
+	pix, w, h, ok := decode(data)
 	if !ok {
 		return false
 	}
@@ -248,7 +248,7 @@ func repaired(data []byte) []byte {
 func TestMemory(t *testing.T) {
 	more := file(1, 1, 8, rgba, nil, nil, deflated(t, make([]byte, 1<<20), 9), 1)
 	if n := testing.AllocsPerRun(1, func() {
-		if _, _, _, ok := Decode(more); ok {
+		if _, _, _, ok := decode(more); ok {
 			t.Error("too many pixels are read")
 		}
 	}); n > 20 {
