@@ -1,5 +1,5 @@
 // Command asm writes the lanes_amd64.s of a codec, named by its argument: AVX2 code for the slowest parts of its
-// encoder. It is a separate module, so that Kiln does not depend on the assembler library. If TestGenerated of a codec
+// encoder or decoder. It is a separate module, so that Kiln does not depend on the assembler library. If TestGenerated of a codec
 // fails, run go generate in its folder.
 package main
 

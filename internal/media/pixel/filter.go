@@ -47,7 +47,7 @@ func (f Filter) Resize(img *Image, width, height int) *Image {
 }
 
 // manyPixels of a level, from which on the level is not kept as a plane, which takes four times the memory of its image.
-const manyPixels = 1 << 20
+const manyPixels = 1 << 18
 
 // Mips returns the image and its mip levels, down to 1 x 1. Each level has half the width and height of the one before,
 // rounded down. Levels are made from unrounded ones, so that errors do not accumulate.
@@ -205,10 +205,12 @@ func (f Filter) resize(src rows, width, height int) plane {
 // result covers [y*src.height, (y+1)*src.height). The same holds for columns.
 func (f Filter) shrink(src rows, width, height int) plane {
 	out, small := newPlane(width, height), f.shrunk(src, width, height)
-	block.Rows(height, f.workers(width, height), func(next func() int) {
+	block.Rows((height+band-1)/band, f.workers(width, height), func(next func() int) {
 		row := small.reader()
-		for y := next(); y >= 0; y = next() {
-			copy(out.v[4*y*width:][:4*width], row(y))
+		for b := next(); b >= 0; b = next() {
+			for y := b * band; y < min((b+1)*band, height); y++ {
+				copy(out.v[4*y*width:][:4*width], row(y))
+			}
 		}
 	})
 	return out
@@ -218,13 +220,14 @@ func (f Filter) shrink(src rows, width, height int) plane {
 func (f Filter) shrunk(src rows, width, height int) rows {
 	half := src.width == 2*width && src.height == 2*height
 	return rows{width, height, func() func(int) []uint32 {
-		row, sum, dst := src.reader(), make([]uint64, 4*src.width), make([]uint32, 4*width)
+		row, sum, dst, have := src.reader(), make([]uint64, 4*src.width), make([]uint32, 4*width), -1
 		return func(y int) []uint32 {
 			if half {
 				halveRow(dst, sum, row, y)
-			} else {
+			} else if y != have { // as in source
 				shrinkRow(dst, sum, row, y, src, height)
 			}
+			have = y
 			return dst
 		}
 	}}

@@ -60,7 +60,7 @@ func encode(width, height, kind, channels int, read func(row []byte, y int)) ([]
 	}
 	data := b.Bytes()[start:]
 	binary.BigEndian.PutUint32(data, uint32(len(data)-8))
-	_ = binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(data[4:]))
+	b.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(data[4:])))
 	chunk(&b, "IEND", nil)
 	return b.Bytes(), nil
 }

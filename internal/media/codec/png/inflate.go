@@ -482,7 +482,12 @@ func (f *inflater) fast() bool {
 			ok = false
 			break
 		}
-		repeat(out, at, back, length)
+		if back >= 8 && length <= 16 { // most matches, without a call
+			binary.LittleEndian.PutUint64(out[at:], binary.LittleEndian.Uint64(out[at-back:]))
+			binary.LittleEndian.PutUint64(out[at+8:], binary.LittleEndian.Uint64(out[at-back+8:]))
+		} else {
+			repeat(out, at, back, length)
+		}
 		at += length
 	}
 	f.in, f.at = in[pos:], at

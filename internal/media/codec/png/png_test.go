@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash/adler32"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -178,6 +179,24 @@ func TestDamage(t *testing.T) {
 			if i > 0 && same(t, good[:i]) {
 				t.Fatalf("the first %d bytes of %d are read", i, len(good))
 			}
+		}
+	}
+}
+
+func TestAdler(t *testing.T) {
+	r := rand.New(rand.NewSource(6))
+	for range 300 {
+		s, want := adler{a: 1}, adler32.New()
+		for range 3 {
+			p := bytes.Repeat([]byte{255}, r.Intn(200_000))
+			if r.Intn(3) > 0 {
+				r.Read(p)
+			}
+			s.add(p)
+			_, _ = want.Write(p)
+		}
+		if got := uint32(s.b<<16 | s.a); got != want.Sum32() {
+			t.Fatalf("%x, want %x", got, want.Sum32())
 		}
 	}
 }
