@@ -84,6 +84,7 @@ var allowed = map[string]string{
 	"media/codec/input":          "",
 	"media/codec/ktx2":           "compress",
 	"media/codec/ktx2/ktx2check": "compress",
+	"media/codec/png":            "compress x/sys",
 	"media/codec/psd":            "media/codec/input",
 	"media/codec/qoi":            "media/codec/input",
 	"media/codec/tga":            "media/codec/input",
@@ -94,7 +95,7 @@ var allowed = map[string]string{
 	"media/header": "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2 media/codec/tracker media/soundfile " +
 		"media/codec/document media/pixel x/image",
 	"media/packing": "",
-	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/hdr media/codec/input media/codec/psd " +
+	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/hdr media/codec/input media/codec/png media/codec/psd " +
 		"media/codec/qoi media/codec/tga media/codec/tiff x/image media/codec/apng",
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
@@ -102,7 +103,7 @@ var allowed = map[string]string{
 	"media/sound":       "",
 	"media/soundfile":   "media/codec/flac media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound go-mp3 opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
-		"media/codec/hdrpack media/codec/ktx2 media/pixel processor",
+		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel processor",
 	"media/treemap": "base/diag",
 	"media/whole":   "",
 
@@ -132,8 +133,8 @@ var allowed = map[string]string{
 	"extend/wasm": "base/diag base/digest base/disk extend/gocode processor wazero",
 
 	"processors": "media/* media/codec/* processors/* processor", // the list of kinds
-	"processors/atlas": "base/diag media/codec/atlas media/codec/bmfont media/codec/document media/packing media/pixel media/texture " +
-		"processor doublestar",
+	"processors/atlas": "base/diag media/codec/atlas media/codec/bmfont media/codec/document media/codec/png media/packing media/pixel " +
+		"media/texture processor doublestar",
 	"processors/copy":    "processor",
 	"processors/data":    "base/diag media/codec/document media/schema processor",
 	"processors/gltf":    "base/diag media/codec/gltf media/pixel media/texture processor",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
@@ -45,12 +46,21 @@ func (f Filter) Resize(img *Image, width, height int) *Image {
 	return f.image(f.resize(f.source(img), width, height))
 }
 
+// manyPixels of a level, from which on the level is not kept as a plane, which takes four times the memory of its image.
+const manyPixels = 1 << 18
+
 // Mips returns the image and its mip levels, down to 1 x 1. Each level has half the width and height of the one before,
 // rounded down. Levels are made from unrounded ones, so that errors do not accumulate.
 func (f Filter) Mips(img *Image) []*Image {
 	levels := []*Image{img}
 	for src := f.source(img); src.width > 1 || src.height > 1; {
-		p := f.resize(src, max(1, src.width/2), max(1, src.height/2))
+		width, height := max(1, src.width/2), max(1, src.height/2)
+		if f.Kernel == Box && width*height > manyPixels {
+			level := New(width, height)
+			src, levels = f.rounding(f.shrunk(src, width, height), level), append(levels, level)
+			continue
+		}
+		p := f.resize(src, width, height)
 		levels = append(levels, f.image(p))
 		src = p.source()
 	}
@@ -194,20 +204,48 @@ func (f Filter) resize(src rows, width, height int) plane {
 // shrink averages areas. On a common scale, row j of the source covers [j*height, (j+1)*height), and row y of the
 // result covers [y*src.height, (y+1)*src.height). The same holds for columns.
 func (f Filter) shrink(src rows, width, height int) plane {
-	out := newPlane(width, height)
-	half := src.width == 2*width && src.height == 2*height
-	block.Rows(height, f.workers(width, height), func(next func() int) {
-		row, sum := src.reader(), make([]uint64, 4*src.width)
-		for y := next(); y >= 0; y = next() {
-			dst := out.v[4*y*width:][:4*width]
-			if half {
-				halveRow(dst, sum, row, y)
-			} else {
-				shrinkRow(dst, sum, row, y, src, height)
+	out, small := newPlane(width, height), f.shrunk(src, width, height)
+	block.Rows((height+band-1)/band, f.workers(width, height), func(next func() int) {
+		row := small.reader()
+		for b := next(); b >= 0; b = next() {
+			for y := b * band; y < min((b+1)*band, height); y++ {
+				copy(out.v[4*y*width:][:4*width], row(y))
 			}
 		}
 	})
 	return out
+}
+
+// shrunk is shrink while it is read.
+func (f Filter) shrunk(src rows, width, height int) rows {
+	half := src.width == 2*width && src.height == 2*height
+	return rows{width, height, func() func(int) []uint32 {
+		row, sum, dst, have := src.reader(), make([]uint64, 4*src.width), make([]uint32, 4*width), -1
+		return func(y int) []uint32 {
+			if half {
+				halveRow(dst, sum, row, y)
+			} else if y != have { // as in source
+				shrinkRow(dst, sum, row, y, src, height)
+			}
+			have = y
+			return dst
+		}
+	}}
+}
+
+// rounding writes each row to an image when it is first read. Whoever shrinks the rows reads all of them.
+func (f Filter) rounding(p rows, out *Image) rows {
+	written := make([]atomic.Bool, p.height)
+	return rows{p.width, p.height, func() func(int) []uint32 {
+		row := p.reader()
+		return func(y int) []uint32 {
+			v := row(y)
+			if written[y].CompareAndSwap(false, true) {
+				f.roundRow(out, y, v)
+			}
+			return v
+		}
+	}}
 }
 
 // workers returns 1 for small images, where starting goroutines takes longer than the work.
@@ -262,15 +300,19 @@ func (f Filter) image(p plane) *Image {
 	out := New(p.width, p.height)
 	block.Rows(p.height, f.workers(p.width, p.height), func(next func() int) {
 		for y := next(); y >= 0; y = next() {
-			dst, src := out.Pix[4*y*p.width:][:4*p.width], p.v[4*y*p.width:][:4*p.width]
-			if f.Normal {
-				directions(dst, src)
-			} else {
-				f.round(dst, src)
-			}
+			f.roundRow(out, y, p.v[4*y*p.width:][:4*p.width])
 		}
 	})
 	return out
+}
+
+func (f Filter) roundRow(out *Image, y int, src []uint32) {
+	dst := out.Pix[4*y*out.Width:][:4*out.Width]
+	if f.Normal {
+		directions(dst, src)
+	} else {
+		f.round(dst, src)
+	}
 }
 
 func (f Filter) round(dst []byte, src []uint32) {

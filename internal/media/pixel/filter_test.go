@@ -1,6 +1,7 @@
 package pixel
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -298,6 +299,23 @@ func BenchmarkMips(b *testing.B) {
 					bm.f.Mips(m)
 				}
 			})
+		}
+	}
+}
+
+// TestMipsWithoutPlanes checks that large levels, which are rounded while the next one is made, are those of whole planes.
+func TestMipsWithoutPlanes(t *testing.T) {
+	for _, size := range [][2]int{{2050, 2048}, {2101, 2003}, {65535, 66}} {
+		img := noise(size[0], size[1], 8)
+		for _, f := range []Filter{{SRGB: true, Weighted: true, Workers: 3}, {Normal: true}} {
+			src := f.source(img)
+			for n, got := range f.Mips(img)[1:] {
+				p := f.resize(src, max(1, src.width/2), max(1, src.height/2))
+				if want := f.image(p); !bytes.Equal(got.Pix, want.Pix) || got.Width != want.Width {
+					t.Errorf("%+v of %d x %d: level %d is different", f, size[0], size[1], n+1)
+				}
+				src = p.source()
+			}
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"image/png"
 	"slices"
 	"strings"
+
+	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
 // As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
@@ -58,7 +60,7 @@ func configPNG(data []byte) (Config, error) {
 
 func decodePNG(data []byte, _ int) (decoded, error) {
 	data, what := fixPNG(data)
-	m, err := png.Decode(bytes.NewReader(data))
+	m, err := fast.Decode(data)
 	return decoded{image: m, damage: what}, err
 }
 

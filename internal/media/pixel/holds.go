@@ -1,11 +1,10 @@
 package pixel
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
-	"io"
+
+	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
 // The decoders of the standard library and golang.org/x/image allocate memory for a picture before they read what
@@ -43,21 +42,7 @@ func holdsPNG(data []byte, c Config) error {
 		return err
 	}
 	channels := map[byte]int64{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[data[25]]
-	var parts []io.Reader
-	for b := data[8:]; len(b) >= 12; {
-		size := min(uint64(binary.BigEndian.Uint32(b)), uint64(len(b)-12))
-		if string(b[4:8]) == "IDAT" {
-			parts = append(parts, bytes.NewReader(b[8:8+size]))
-		}
-		b = b[12+size:]
-	}
-	r, err := zlib.NewReader(io.MultiReader(parts...))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, err = io.CopyN(io.Discard, r, int64(c.Width)*int64(c.Height)*channels*int64(data[24])/8)
-	return err
+	return fast.Holds(data, int64(c.Width)*int64(c.Height)*channels*int64(data[24])/8)
 }
 
 // holdsGIF checks the first frame, which may be smaller than the screen. An LZW code of 12 bits stands for at most 4096

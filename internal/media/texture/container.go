@@ -1,13 +1,11 @@
 package texture
 
 import (
-	"bytes"
 	"fmt"
-	"image"
-	"image/png"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ktx2"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
 // write writes the levels as a file of the container's format.
@@ -51,14 +49,10 @@ func (p *Plan) write(levels [][]byte) ([]byte, error) {
 // writePNG writes the first level as a PNG. Premultiplied colours stay premultiplied: engines that load PNG blend them
 // as they are.
 func (p *Plan) writePNG(level []byte) ([]byte, error) {
-	var b bytes.Buffer
-	bounds := image.Rect(0, 0, p.Width, p.Height)
-	var img image.Image = &image.NRGBA{Pix: level, Stride: 4 * p.Width, Rect: bounds}
 	if p.format.channels == 1 {
-		img = &image.Gray{Pix: level, Stride: p.Width, Rect: bounds}
+		return png.EncodeGrey(level, p.Width, p.Height)
 	}
-	err := png.Encode(&b, img)
-	return b.Bytes(), err
+	return png.Encode(level, p.Width, p.Height)
 }
 
 func (p *Plan) alphaMode() dds.AlphaMode {

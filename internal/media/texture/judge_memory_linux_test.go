@@ -74,13 +74,36 @@ func claimingModel() string {
 "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}]}`, 1<<30)
 }
 
-// TestPeakMemory builds hostile and large projects with the real kiln.
-func TestPeakMemory(t *testing.T) {
+// realKiln compiles the real kiln.
+func realKiln(t *testing.T) string {
+	t.Helper()
 	thorough.Only(t, "the real kiln is compiled, and builds large pictures")
 	kiln := filepath.Join(t.TempDir(), "kiln")
 	if out, err := exec.Command("go", "build", "-o", kiln, "github.com/kiln-pipeline/kiln/cmd/kiln").CombinedOutput(); err != nil {
 		t.Skipf("the real kiln cannot be built here: %v\n%s", err, out)
 	}
+	return kiln
+}
+
+// TestPeakOfOnePicture builds a texture of 4096 x 4096 pixels with mip levels. Its pixels take 67 MB; the file, its levels and
+// what they are made of, 22 MB each.
+func TestPeakOfOnePicture(t *testing.T) {
+	kiln, dir := realKiln(t), t.TempDir()
+	hostileProject{
+		"kiln.toml":         "[project]\nname = \"test\"\n",
+		"assets/rules.toml": "[[rules]]\nmatch = \"big.png\"\nsettings = { format = \"bc7\" }\n",
+		"assets/big.png":    string(flatPNG(t, 4096, 6)),
+	}.write(t, dir)
+	peak := peakOf(t, kiln, "build", "-C", dir)
+	t.Logf("%d MB", peak/1e6)
+	if peak > 200e6 {
+		t.Errorf("%d MB, over 200", peak/1e6)
+	}
+}
+
+// TestPeakMemory builds hostile and large projects with the real kiln.
+func TestPeakMemory(t *testing.T) {
+	kiln := realKiln(t)
 	const project = "[project]\nname = \"test\"\n[build]\nworkers = 2\nmemory = \"400MB\"\n" +
 		"[[processors]]\nname = \"look\"\nscript = \"look.star\"\n"
 	big := string(flatPNG(t, 2048, 6))

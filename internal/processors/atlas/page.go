@@ -1,17 +1,15 @@
 package atlas
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"image"
-	"image/png"
 	"io"
 	"runtime"
 	"strconv"
 	"strings"
 
 	table "github.com/kiln-pipeline/kiln/internal/media/codec/atlas"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/png"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -215,9 +213,7 @@ func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands
 		if s.Premultiply {
 			img = img.Premultiplied(false) // engines that load PNG use its values unchanged
 		}
-		var b bytes.Buffer
-		err := png.Encode(&b, &image.NRGBA{Pix: img.Pix, Stride: 4 * img.Width, Rect: image.Rect(0, 0, img.Width, img.Height)})
-		return b.Bytes(), err
+		return png.Encode(img.Pix, img.Width, img.Height)
 	}
 	plan, err := texture.NewPlan(texture.Images{Pictures: []*pixel.Picture{{Eight: img}}}, s.options())
 	if err != nil {
