@@ -66,11 +66,11 @@ func (p *peakFilter) between(st *peakState) {
 	s := st.samples
 	for at := 0; at+peakTaps <= len(s); at += peakStretch {
 		part := s[at:min(len(s), at+peakStretch+peakTaps-1)]
-		loud := float32(0)
+		loud := uint32(0) // finite numbers without a sign are in the order of their bits
 		for _, v := range part {
-			loud = max(loud, v, -v)
+			loud = max(loud, math.Float32bits(v)&^(1<<31))
 		}
-		if float32(loud*p.bound) > st.peak {
+		if float32(math.Float32frombits(loud)*p.bound) > st.peak {
 			st.peak = max(st.peak, p.highest(part))
 		}
 	}
