@@ -86,6 +86,61 @@ func TestLoopSeam(t *testing.T) {
 	}
 }
 
+// TestLoopSeam16 has the numbers of docs/sounds.md: how well 16 bits can continue a sine at the seam of its loop. It is the
+// rounding to 16 bits that decides, at the seam as everywhere else.
+func TestLoopSeam16(t *testing.T) {
+	const frames, periods, step, amplitude = 12347, 100, 1.0 / 32768, 0.5
+	f := Format{Rate: 44100, Channels: 1}
+	samples := make([]float32, frames)
+	for i := range samples {
+		samples[i] = float32(amplitude * math.Sin(2*math.Pi*float64(i)*periods/frames))
+	}
+	fit, err := FitLoop(0, frames, f.Rate, 48000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversion := Conversion{Rate: 48000, Ratio: fit.Ratio}
+	conversion.Before, conversion.After, err = LoopEdges(Samples(f, samples), 0, frames, conversion.Reach(f.Rate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := resampled(t, Samples(f, samples), conversion)[:fit.End]
+	w := 2 * math.Pi * periods / float64(len(loop))
+	for _, c := range []struct {
+		dither           bool
+		sample, rms, max float64 // steps of 16 bits: limit of a sample's error, expected and largest error of a continuation
+	}{
+		{false, 0.5, math.Sqrt((4*math.Cos(w)*math.Cos(w) + 2) / 12), 2},
+		{true, 1.5, math.Sqrt((4*math.Cos(w)*math.Cos(w) + 2) / 4), 6},
+	} {
+		convert := Int16{Dither: c.dither}
+		out := make([]int16, len(loop))
+		convert.Convert(out, loop)
+		at := func(i int) float64 { return float64(out[(i+len(out))%len(out)]) }
+		var sample, sum, worst, seam float64
+		for i := range out {
+			sample = max(sample, math.Abs(at(i)-amplitude/step*math.Sin(w*float64(i))))
+			// How far a frame is from where the sine of the two before it goes on. The first two are behind the seam.
+			off := math.Abs(2*math.Cos(w)*at(i-1) - at(i-2) - at(i))
+			sum += off * off
+			worst = max(worst, off)
+			if i < 2 {
+				seam = max(seam, off)
+			}
+		}
+		rms := math.Sqrt(sum / float64(len(out)))
+		db := func(steps float64) float64 { return Decibels(steps * step / amplitude) }
+		t.Logf("dither %v: samples off by %.1f dB; continuation by %.1f dB in the mean, %.1f at most, %.1f at the seam", c.dither,
+			db(sample), db(rms), db(worst), db(seam))
+		if sample > c.sample+0.01 || worst > c.max+0.05 || seam > worst {
+			t.Errorf("dither %v: a sample is off by %.3f steps, a continuation by %.3f, the seam by %.3f", c.dither, sample, worst, seam)
+		}
+		if math.Abs(db(rms)-db(c.rms)) > 0.2 {
+			t.Errorf("dither %v: a continuation is off by %.2f dB, want %.2f", c.dither, db(rms), db(c.rms))
+		}
+	}
+}
+
 func TestLoopEdges(t *testing.T) {
 	samples := make([]float32, 10000)
 	for i := range samples {

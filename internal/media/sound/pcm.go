@@ -20,18 +20,27 @@ type Int16 struct {
 func (c *Int16) Convert(dst []int16, src []float32) int {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
+	const inner = 65534.0 / 65536 // beyond this, a result has to be limited
 	for i, v := range src {
-		if !(v >= -1 && v <= 1) {
-			v = c.beyond(v)
+		if c.Dither || !(v > -inner && v < inner) {
+			dst[i] = c.convert(v)
+			continue
 		}
-		x := float64(v) * 32768
-		if c.Dither {
-			x += c.triangle()
-		}
-		// A conversion to an integer removes the fraction. The range of an integer is checked faster than that of a float.
-		dst[i] = int16(min(max(int32(x+math.Copysign(0.5, x)), -32768), 32767))
+		half := int32(v * 65536) // half steps: the product is exact, and the conversion removes its fraction
+		dst[i] = int16((half + 1 + half>>31) >> 1)
 	}
 	return n
+}
+
+func (c *Int16) convert(v float32) int16 {
+	if !(v >= -1 && v <= 1) {
+		v = c.beyond(v)
+	}
+	x := float64(v) * 32768
+	if c.Dither {
+		x += c.triangle()
+	}
+	return int16(min(max(int32(x+math.Copysign(0.5, x)), -32768), 32767))
 }
 
 // beyond counts a sample beyond full scale, or one that is not a number. It returns a value that is converted to the same
