@@ -120,7 +120,7 @@ func TestLoopSeam16(t *testing.T) {
 		var sample, sum, worst, seam float64
 		for i := range out {
 			sample = max(sample, math.Abs(at(i)-amplitude/step*math.Sin(w*float64(i))))
-			// How far a frame is from where the sine of the two before it goes on. The first two are behind the seam.
+			// How far a frame is from the sine that the two before it would continue. The first two are behind the seam.
 			off := math.Abs(2*math.Cos(w)*at(i-1) - at(i-2) - at(i))
 			sum += off * off
 			worst = max(worst, off)

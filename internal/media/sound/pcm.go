@@ -36,7 +36,7 @@ func (c *Int16) convert(v float32) int16 {
 	if !(v >= -1 && v <= 1) {
 		v = c.beyond(v)
 	}
-	x := float64(v) * 32768
+	x := float64(float64(v) * 32768)
 	if c.Dither {
 		x += c.triangle()
 	}
