@@ -1,6 +1,9 @@
 package digest
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"iter"
+)
 
 // Index finds values by a hash that each has. Hashes are as good as random, so the first bytes of one say where to look. It takes a word or
 // two for each value, where a map takes the hash once more, and room to grow.
@@ -55,4 +58,18 @@ func (x *Index[T]) Put(v *T) {
 		}
 	}
 	x.slots[at] = v
+}
+
+// Len is how many values there are.
+func (x *Index[T]) Len() int { return x.n }
+
+// All are the values, in no order. None may be added meanwhile.
+func (x *Index[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for _, v := range x.slots {
+			if v != nil && !yield(v) {
+				return
+			}
+		}
+	}
 }

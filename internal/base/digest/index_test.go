@@ -26,4 +26,13 @@ func TestIndex(t *testing.T) {
 			x.Put(&thing{h, i + 1})
 		}
 	}
+	n := 0
+	for v := range x.All() {
+		if n++; m[v.hash] != v.value {
+			t.Errorf("%x: %d, not %d", v.hash, v.value, m[v.hash])
+		}
+	}
+	if n != len(m) || x.Len() != n {
+		t.Errorf("%d of %d, %d", n, len(m), x.Len())
+	}
 }

@@ -393,7 +393,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	if s.req.Done != nil || s.req.Tell != nil {
 		s.W.Done = s.ended
 	}
-	s.HashUnknown(s.wanted, s.P.Workers(s.req.Workers))
+	s.LookAhead(s.wanted, s.P.Workers(s.req.Workers))
 	var err error
 	s.Results, err = engine.Build(ctx, s.W, s.W.Keep(s.Traces), opts, tasks)
 	s.notes = append(s.notes, s.sharing.Settle()...)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,16 +134,28 @@ func Speaks(tr *engine.Trace) bool {
 	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
 }
 
-// HashUnknown hashes the new files that traces of the requested tasks observed, in parallel; the engine would
-// hash them one after the other. After switching a branch these are the files of the new branch.
-func (s *Set) HashUnknown(wanted []*job.Task, workers int) {
-	var unknown []source.Index
+// LookAhead hashes what the traces of the requested tasks observed, as far as its content is not known: files in parallel, and programs. The
+// engine would hash them one after the other, and no other task could begin meanwhile. After switching a branch these are the files of the
+// new branch.
+func (s *Set) LookAhead(wanted []*job.Task, workers int) {
+	unknown, tools := map[source.Index]bool{}, map[string]bool{}
+	news := s.W.Table.AnyUnknown()
 	for _, t := range wanted {
-		i, _, ok := s.W.Table.Find(t.Asset.Path)
-		if ok && s.W.Table.At(i).Hash.IsZero() && len(s.Traces.Traces(t.Key)) > 0 {
-			unknown = append(unknown, i)
+		for n, tr := range s.Traces.Traces(t.Key) {
+			for k := range tr.Observations {
+				switch o := &tr.Observations[k]; {
+				case o.Kind == job.SawFile && news:
+					if i, _, ok := s.W.Table.Find(o.Subject); ok && s.W.Table.At(i).Hash.IsZero() {
+						unknown[i] = true
+					}
+				case o.Kind == job.SawTool && n == 0:
+					tools[o.Subject] = true
+				}
+			}
 		}
 	}
-	slices.Sort(unknown)
-	s.W.Table.HashAll(slices.Compact(unknown), workers)
+	s.W.Table.HashAll(slices.Sorted(maps.Keys(unknown)), workers)
+	for name := range tools {
+		s.W.Observe(job.SawTool, name)
+	}
 }

@@ -175,6 +175,14 @@ func (w *Writer) write(p []byte) (int, error) {
 	return w.file.Write(p)
 }
 
+// Sum is the hash of what was written.
+func (w *Writer) Sum() digest.Hash {
+	if w.file == nil {
+		return digest.Of(w.buf.Bytes())
+	}
+	return w.h.Sum()
+}
+
 // Commit stores the blob and returns its hash and size in bytes. If a Write failed, Commit returns that error and
 // stores nothing.
 func (w *Writer) Commit() (digest.Hash, int64, error) { return w.commit(nil) }
@@ -192,12 +200,7 @@ func (w *Writer) commit(want *digest.Hash) (digest.Hash, int64, error) {
 	if w.err != nil {
 		return digest.Hash{}, 0, errors.Join(w.err, w.drop())
 	}
-	var h digest.Hash
-	if w.file == nil {
-		h = digest.Of(w.buf.Bytes())
-	} else {
-		h = w.h.Sum()
-	}
+	h := w.Sum()
 	if want != nil && h != *want {
 		return h, w.n, errors.Join(fmt.Errorf("%s: %w", want.Short(), ErrDamaged), w.drop())
 	}

@@ -57,7 +57,7 @@ func BenchmarkOpenTraces(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			tr, why, err := OpenTraces(path, true)
-			if err != nil || why != "" || len(tr.byKey) != n {
+			if err != nil || why != "" || tr.byKey.Len() != n {
 				b.Fatal(why, err)
 			}
 		}

@@ -27,7 +27,7 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 		return 0, "the head of the trace log is damaged; all jobs run again"
 	}
 	t.made = binary.LittleEndian.Uint64(data[headerSize:])
-	t.byKey = make(map[engine.Key]kept, countTraces(data))
+	t.byKey = newIndex(countTraces(data))
 	at := logHead
 	for at < len(data) {
 		n, ok := t.loadRecord(data[at:], int64(at))
@@ -39,7 +39,7 @@ func (t *Traces) load(data []byte) (good int64, why string) {
 	return int64(at), ""
 }
 
-// countTraces skips over records to count them, so that the map is allocated once. Damage makes the
+// countTraces skips over records to count them, so that the index is allocated once. Damage makes the
 // count wrong, but not large.
 func countTraces(data []byte) (n int) {
 	for at := logHead; at+recordHead < len(data); {

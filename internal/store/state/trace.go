@@ -166,9 +166,8 @@ type slabs struct {
 	traces       []engine.Trace
 	observations []engine.Observation
 	products     []engine.Product
-	lists        []*engine.Trace
+	kept         []kept
 	why          *engine.Reason // the last reason
-	times        []int64
 }
 
 const slabSize = 128

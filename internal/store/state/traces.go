@@ -68,7 +68,7 @@ type Traces struct {
 
 	mu    sync.Mutex
 	file  *os.File // nil: read only
-	byKey map[engine.Key]kept
+	byKey *digest.Index[kept]
 	made  uint64 // when the log was created or rewritten, in nanoseconds since 1970: distinguishes logs of the same size
 	size  int64
 	live  int64 // bytes of records that are still used
@@ -114,17 +114,70 @@ func (m Mark) holds(f *os.File) (bool, error) {
 // compacted.
 func (m Mark) Wasteful() bool { return m.Size > 2*m.Live+compactSlack }
 
-// kept are the traces of a key, the last used first. The times are for gc; no build uses them.
+// kept are the traces of a key. Most keys have one. All but head stays as it is: whoever asked for traces may still look at them.
 type kept struct {
+	key  engine.Key
+	head int64            // position of the last record of the key; 0: there is none
+	last [1]*engine.Trace // the last used; nil: there is none
+	used int64            // when it was made or last used, in nanoseconds since 1970, which is for gc; no build uses it
+	more *several         // all, if they are several
+}
+
+// several are traces of a key, the last used first, and when each was made or last used.
+type several struct {
 	traces []*engine.Trace
-	used   []int64 // when each was made or last used, in nanoseconds since 1970
-	head   int64   // position of the last record of the key; 0: there is none
+	used   []int64
+}
+
+func (v *kept) traces() []*engine.Trace {
+	switch {
+	case v == nil || v.last[0] == nil:
+		return nil
+	case v.more != nil:
+		return v.more.traces
+	}
+	return v.last[:]
+}
+
+func (v *kept) usedAt(i int) int64 {
+	if v.more != nil {
+		return v.more.used[i]
+	}
+	return v.used
+}
+
+func newIndex(room int) *digest.Index[kept] {
+	return digest.NewIndex(func(v *kept) *digest.Hash { return (*digest.Hash)(&v.key) }, room)
+}
+
+// of is what is kept of a key, of what was read; nil: nothing.
+func (t *Traces) of(k engine.Key) *kept { return t.byKey.Get(digest.Hash(k)) }
+
+// keep replaces what is kept of a key.
+func (t *Traces) keep(k engine.Key, traces []*engine.Trace, used []int64) {
+	v := &carve(&t.slabs.kept, 1)[0]
+	v.key, v.head = k, t.head(k)
+	if len(traces) > 0 {
+		v.last[0], v.used = traces[0], used[0]
+	}
+	if len(traces) > 1 {
+		v.more = &several{slices.Clone(traces), slices.Clone(used)}
+	}
+	t.byKey.Put(v)
+}
+
+// head is the position of the last record of a key, of what was read.
+func (t *Traces) head(k engine.Key) int64 {
+	if v := t.of(k); v != nil {
+		return v.head
+	}
+	return 0
 }
 
 // OpenTraces reads the log, or creates one. why is not empty if an older log was renamed or cut.
 // With readOnly nothing is written, and Add and Use change memory only.
 func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
-	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}}
+	t = &Traces{path: path, now: time.Now, byKey: newIndex(0)}
 	data, err := disk.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", err
@@ -157,7 +210,7 @@ func OpenTraces(path string, readOnly bool) (t *Traces, why string, err error) {
 // returns the position of the last record of a key, and 0 for a key that has none. ok is false if the log has another
 // state.
 func OpenTracesAt(path string, at Mark, last uint64, find func(engine.Key) int64) (t *Traces, ok bool, err error) {
-	t = &Traces{path: path, now: time.Now, byKey: map[engine.Key]kept{}, made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
+	t = &Traces{path: path, now: time.Now, byKey: newIndex(0), made: at.Made, size: at.Size, live: at.Live, last: last, find: find}
 	if t.file, err = disk.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return nil, false, err
 	}
@@ -190,7 +243,10 @@ func (t *Traces) Mark() Mark {
 func (t *Traces) Head(k engine.Key) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.get(k).head
+	if v := t.get(k); v != nil {
+		return v.head
+	}
+	return 0
 }
 
 // Damaged reports whether a record was found damaged when it was requested. Its key then has no
@@ -202,19 +258,19 @@ func (t *Traces) Damaged() bool {
 }
 
 // get returns what is kept of a key, and reads it if necessary.
-func (t *Traces) get(k engine.Key) kept {
-	if v, ok := t.byKey[k]; ok || t.find == nil {
+func (t *Traces) get(k engine.Key) *kept {
+	if v := t.of(k); v != nil || t.find == nil {
 		return v
 	}
 	live, last := t.live, t.last // they include what is read
 	if !t.readChain(k, t.find(k)) {
 		t.damaged = true
-		t.byKey[k] = kept{}
-	} else if _, ok := t.byKey[k]; !ok {
-		t.byKey[k] = kept{}
+		t.keep(k, nil, nil)
+	} else if t.of(k) == nil {
+		t.keep(k, nil, nil)
 	}
 	t.live, t.last = live, last
-	return t.byKey[k]
+	return t.of(k)
 }
 
 func header(magic []byte, version uint32) []byte {
@@ -222,38 +278,37 @@ func header(magic []byte, version uint32) []byte {
 }
 
 func (t *Traces) setHead(key engine.Key, at int64) {
-	v := t.byKey[key]
-	v.head = at
-	t.byKey[key] = v
+	if t.of(key) == nil {
+		t.keep(key, nil, nil)
+	}
+	t.of(key).head = at
 }
 
 // forget forgets the traces of a key. The position of its records stays known.
 func (t *Traces) forget(key engine.Key) {
-	v := t.byKey[key]
-	for _, tr := range v.traces {
+	for _, tr := range t.of(key).traces() {
 		t.drop(tr)
 	}
-	t.byKey[key] = kept{head: v.head}
+	t.keep(key, nil, nil)
 }
 
 func (t *Traces) put(key engine.Key, tr *engine.Trace, used int64, size int) {
-	old := t.byKey[key]
-	now := kept{carve(&t.slabs.lists, len(old.traces)+1)[:1], carve(&t.slabs.times, len(old.traces)+1)[:1], old.head}
-	now.traces[0], now.used[0] = tr, used
-	for i, o := range old.traces {
-		switch last := len(now.traces) - 1; {
+	old := t.of(key)
+	traces, times := append(make([]*engine.Trace, 0, KeptTraces), tr), append(make([]int64, 0, KeptTraces), used)
+	for i, o := range old.traces() {
+		switch last := len(traces) - 1; {
 		case o.ID == tr.ID || sameQuestion(o, tr):
 			t.drop(o)
-		case len(now.traces) < KeptTraces:
-			now.traces, now.used = append(now.traces, o), append(now.used, old.used[i])
-		case succeeded(o) && !slices.ContainsFunc(now.traces, succeeded): // the last good one, which is needed when all others fail
-			t.drop(now.traces[last])
-			now.traces[last], now.used[last] = o, old.used[i]
+		case len(traces) < KeptTraces:
+			traces, times = append(traces, o), append(times, old.usedAt(i))
+		case succeeded(o) && !slices.ContainsFunc(traces, succeeded): // the last good one, which is needed when all others fail
+			t.drop(traces[last])
+			traces[last], times[last] = o, old.usedAt(i)
 		default:
 			t.drop(o)
 		}
 	}
-	t.byKey[key] = now
+	t.keep(key, traces, times)
 	t.last = max(t.last, tr.Build)
 	t.live += int64(size)
 }
@@ -277,19 +332,22 @@ func sameQuestion(a, b *engine.Trace) bool {
 
 // moveToFront makes a trace the last used one; the former one counts as used until now.
 func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
-	old := t.byKey[key]
-	for i, tr := range old.traces {
-		if tr.ID == id {
-			if old.used[0] = used; i == 0 {
-				return
-			}
-			t.byKey[key] = kept{
-				append(append([]*engine.Trace{tr}, old.traces[:i]...), old.traces[i+1:]...),
-				append(append([]int64{used}, old.used[:i]...), old.used[i+1:]...),
-				old.head,
-			}
-			return
+	old := t.of(key)
+	for i, tr := range old.traces() {
+		if tr.ID != id {
+			continue
 		}
+		traces, times := []*engine.Trace{tr}, []int64{used}
+		for k, o := range old.traces() {
+			if k != i {
+				traces, times = append(traces, o), append(times, old.usedAt(k))
+			}
+		}
+		if i > 0 {
+			times[1] = used
+		}
+		t.keep(key, traces, times)
+		return
 	}
 }
 
@@ -297,7 +355,7 @@ func (t *Traces) moveToFront(key engine.Key, id uint64, used int64) {
 func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.get(k).traces
+	return t.get(k).traces()
 }
 
 // Each calls f for every trace, the last used of a key first, with the time when it was made or last used. The first
@@ -306,9 +364,9 @@ func (t *Traces) Traces(k engine.Key) []*engine.Trace {
 func (t *Traces) Each(f func(k engine.Key, tr *engine.Trace, used time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, all := range t.byKey {
-		for i, tr := range all.traces {
-			f(k, tr, time.Unix(0, all.used[i]))
+	for v := range t.byKey.All() {
+		for i, tr := range v.traces() {
+			f(v.key, tr, time.Unix(0, v.usedAt(i)))
 		}
 	}
 }
@@ -327,9 +385,9 @@ func (t *Traces) Keys() []engine.Key { return t.KeysOf(func(engine.Key) bool { r
 func (t *Traces) KeysOf(f func(engine.Key) bool) (keys []engine.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, v := range t.byKey {
-		if len(v.traces) > 0 && f(k) {
-			keys = append(keys, k)
+	for v := range t.byKey.All() {
+		if v.last[0] != nil && f(v.key) {
+			keys = append(keys, v.key)
 		}
 	}
 	return keys
@@ -341,7 +399,7 @@ func (t *Traces) Add(k engine.Key, tr *engine.Trace) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now().UnixNano()
-	if old := t.get(k).traces; len(old) > 0 {
+	if old := t.get(k).traces(); len(old) > 0 {
 		t.use(k, old[0].ID, now)
 	}
 	payload := t.begin(recordTrace, k)
@@ -393,17 +451,21 @@ func (t *Traces) Forget(k engine.Key) error {
 func (t *Traces) Retain(keep func(engine.Key, *engine.Trace) bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for k, all := range t.byKey {
-		now := kept{head: all.head}
-		for i, tr := range all.traces {
-			if keep(k, tr) {
-				now.traces, now.used = append(now.traces, tr), append(now.used, all.used[i])
+	all := t.byKey
+	t.byKey = newIndex(0)
+	for v := range all.All() {
+		var traces []*engine.Trace
+		var used []int64
+		for i, tr := range v.traces() {
+			if keep(v.key, tr) {
+				traces, used = append(traces, tr), append(used, v.usedAt(i))
 			} else {
 				t.drop(tr)
 			}
 		}
-		if t.byKey[k] = now; len(now.traces) == 0 {
-			delete(t.byKey, k)
+		if len(traces) > 0 {
+			t.keep(v.key, traces, used)
+			t.setHead(v.key, v.head)
 		}
 	}
 	if t.file == nil {
@@ -421,7 +483,7 @@ func (t *Traces) begin(kind byte, k engine.Key) *varint.Encoder {
 	t.enc.Buf = append(t.enc.Buf[:0], make([]byte, recordHead)...)
 	t.enc.Byte(kind)
 	t.enc.Hash((*digest.Hash)(&k))
-	t.enc.Fixed64(uint64(t.byKey[k].head))
+	t.enc.Fixed64(uint64(t.head(k)))
 	return &t.enc
 }
 
@@ -493,28 +555,22 @@ func (t *Traces) Close() error {
 // compact syncs the new log, because nothing else knows its content, perhaps of years, and which
 // outputs are Kiln's.
 func (t *Traces) compact() error {
-	keys := make([]engine.Key, 0, len(t.byKey))
-	for k := range t.byKey {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b engine.Key) int { return bytes.Compare(a[:], b[:]) })
+	list := slices.SortedFunc(t.byKey.All(), func(a, b *kept) int { return bytes.Compare(a.key[:], b.key[:]) })
 	var buf bytes.Buffer
 	buf.Write(t.begun())
-	for _, k := range keys {
-		v := t.byKey[k]
+	for _, v := range list {
 		v.head = 0
-		for i, tr := range slices.Backward(v.traces) {
-			t.byKey[k] = v
-			e := t.begin(recordTrace, k)
+		for i, tr := range slices.Backward(v.traces()) {
+			e := t.begin(recordTrace, v.key)
 			encodeTrace(e, tr)
-			sign(e, tr.ID, v.used[i])
-			v.head = int64(buf.Len())
-			if _, err := t.append(k); err != nil {
+			sign(e, tr.ID, v.usedAt(i))
+			at := int64(buf.Len())
+			if _, err := t.append(v.key); err != nil {
 				return err
 			}
+			v.head = at
 			buf.Write(e.Buf)
 		}
-		t.byKey[k] = v
 	}
 	if err := writeFile(t.path, true, buf.Bytes()); err != nil {
 		return err

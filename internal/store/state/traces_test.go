@@ -325,7 +325,7 @@ func TestDamage(t *testing.T) {
 		}
 		load := func(what string, damaged []byte) {
 			t.Helper()
-			tr := &Traces{byKey: map[engine.Key]kept{}}
+			tr := &Traces{byKey: newIndex(0)}
 			good, why := tr.load(damaged)
 			if got := names(tr, "k") + "|" + names(tr, "l"); got != states[hit] || why == "" {
 				t.Fatalf("%s: %q, want %q; says %q", what, got, states[hit], why)
@@ -464,7 +464,7 @@ func FuzzTraces(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		headed := logHeader(1)
 		for _, in := range [][]byte{data, slices.Concat(headed, data), slices.Concat(headed, record(data)), slices.Concat(headed, record(data), record(data))} {
-			tr := &Traces{byKey: map[engine.Key]kept{}}
+			tr := &Traces{byKey: newIndex(0)}
 			good, why := tr.load(in)
 			if good < 0 || good > int64(len(in)) || why == "" && good != int64(len(in)) {
 				t.Fatalf("%d of %d bytes are good: %q", good, len(in), why)
@@ -477,10 +477,10 @@ func FuzzTraces(f *testing.F) {
 func consistent(t *testing.T, tr *Traces, size int64) {
 	t.Helper()
 	var memory int64
-	for k, all := range tr.byKey {
-		xs := all.traces
-		if len(xs) > KeptTraces || len(xs) != len(all.used) {
-			t.Fatalf("%d traces, %d times", len(xs), len(all.used))
+	for v := range tr.byKey.All() {
+		k, xs := v.key, v.traces()
+		if len(xs) > KeptTraces || v.more != nil && len(xs) != len(v.more.used) {
+			t.Fatalf("%d traces, %v", len(xs), v.more)
 		}
 		for _, x := range xs {
 			if x.Outcome < engine.Succeeded || x.Outcome > engine.Cyclic || x.Outcome == engine.Cyclic && len(x.Cycle) == 0 {

@@ -28,7 +28,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 )
@@ -158,18 +157,15 @@ func (f *Folder) Fetch(ctx context.Context, b share.Blob, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	hash := digest.New()
-	n, err := copyBlob(io.MultiWriter(to, hash), &until{ctx, file}, b)
+	err = share.Receive(to, &until{ctx, file}, b)
 	file.Close()
-	if err != nil {
-		return err
-	}
-	if n != b.Size || hash.Sum() != b.Hash {
+	switch {
+	case err == nil:
+		f.touch(path)
+	case errors.Is(err, share.ErrDamaged):
 		f.remove(path)
-		return fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
 	}
-	f.touch(path)
-	return nil
+	return err
 }
 
 // Store copies a blob into the folder.
@@ -182,19 +178,7 @@ func (f *Folder) Store(ctx context.Context, b share.Blob, open func() (io.ReadCl
 		return err
 	}
 	defer from.Close()
-	return f.write(f.blobPath(b), func(to io.Writer) error {
-		hash := digest.New()
-		n, err := copyBlob(io.MultiWriter(to, hash), &until{ctx, from}, b)
-		if err == nil && (n != b.Size || hash.Sum() != b.Hash) {
-			err = fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
-		}
-		return err
-	})
-}
-
-// copyBlob copies what should be a blob, and of more than that one byte, by a buffer that is no larger than it.
-func copyBlob(to io.Writer, from io.Reader, b share.Blob) (int64, error) {
-	return io.CopyBuffer(to, io.LimitReader(from, b.Size+1), make([]byte, min(b.Size+1, 256<<10)))
+	return f.write(f.blobPath(b), func(to io.Writer) error { return share.Receive(to, &until{ctx, from}, b) })
 }
 
 // until reads until a context is done.

@@ -113,20 +113,12 @@ func (c *Client) readStream(ctx context.Context, b share.Blob, to io.Writer) err
 		defer release()
 		from = d
 	}
-	hash := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(to, hash), onlyReader{io.LimitReader(from, b.Size+1)}, make([]byte, 256<<10))
-	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrNotExist)):
-		return err
-	case err == nil && n == b.Size && bytes.Equal(hash.Sum(nil), b.SHA256[:]):
-		return nil
-	case err == nil || isBadZstd(err):
-		return fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
+	err = share.Receive(to, from, b)
+	if err != nil && ctx.Err() == nil && isBadZstd(err) {
+		err = fmt.Errorf("%s: %w", b.Hash.Short(), share.ErrDamaged)
 	}
 	return err
 }
-
-type onlyReader struct{ io.Reader }
 
 // isBadZstd reports whether an error is caused by the data, not by the transfer.
 func isBadZstd(err error) bool {
