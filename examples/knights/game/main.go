@@ -130,6 +130,7 @@ func (g *game) open(file string) error {
 	}
 	defer handle.Release()
 	g.sounds = listen(lib.load)
+	defer g.sounds.close()
 	return g.run(handle.Value)
 }
 
@@ -148,6 +149,7 @@ func (g *game) watch(address string) error {
 	}
 	defer handle.Release()
 	g.sounds = listen(lib.load)
+	defer g.sounds.close()
 	g.frame = func() bool { return len(lib.Poll()) > 0 }
 	return g.run(handle.Value)
 }

@@ -81,9 +81,19 @@ func listen(load func(id uint32) (handle, error)) *sounds {
 		silent(err)
 		return nil
 	}
-	openDevice(deviceRate, s.mixer, silent)
+	openDevice(deviceRate, s.mixer, func(err error) {
+		silent(err)
+		s.close()
+	})
 	s.toggle()
 	return s
+}
+
+// close ends all sounds: the device would read them, also when their parcel is closed.
+func (s *sounds) close() {
+	if s != nil {
+		s.mixer.Close()
+	}
 }
 
 func loadSounds(load func(id uint32) (handle, error)) (*sounds, error) {

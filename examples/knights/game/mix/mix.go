@@ -20,6 +20,7 @@ type Mixer struct {
 	rate   int
 	voices []*Voice
 	floats []float32
+	closed bool
 }
 
 // New returns a mixer of that many frames a second.
@@ -44,11 +45,21 @@ func (m *Mixer) Play(s *sound.Sound, loop bool) *Voice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := &Voice{m: m, loop: loop}
+	if v.s = s; m.closed {
+		return v
+	}
 	v.from(s, 0)
 	v.advance()
 	v.advance()
 	m.voices = append(m.voices, v)
 	return v
+}
+
+// Close ends all sounds, and those that are played later. Afterwards no sound is read any more, so its parcel can be closed.
+func (m *Mixer) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed, m.voices = true, nil
 }
 
 func (v *Voice) from(s *sound.Sound, frame int64) {
@@ -79,6 +90,9 @@ func (v *Voice) Sound() *sound.Sound {
 func (v *Voice) Swap(s *sound.Sound) {
 	v.m.mu.Lock()
 	defer v.m.mu.Unlock()
+	if v.s = s; v.m.closed {
+		return
+	}
 	at := v.p.Frame()
 	if v.loop && len(s.Loops) > 0 && at >= s.Loops[0].End {
 		at = s.Loops[0].Begin

@@ -203,6 +203,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A closed mix plays nothing, and keeps nothing.
+func TestClose(t *testing.T) {
+	m := New(22050)
+	s := made(1000, 0.5, sound.Loop{Begin: 0, End: 1000})
+	v := m.Play(s, true)
+	equal(t, "before", mixed(m, 100), slices.Repeat([]float32{0.5}, 200))
+	m.Close()
+	m.Play(s, true).Swap(made(10, 1, sound.Loop{}))
+	v.Swap(made(10, 1, sound.Loop{}))
+	v.Stop()
+	equal(t, "after", mixed(m, 100), make([]float32, 200))
+	if len(m.voices) != 0 {
+		t.Errorf("%d voices", len(m.voices))
+	}
+}
+
 // All variations are played, and none twice in a row.
 func TestTurn(t *testing.T) {
 	var turn Turn
