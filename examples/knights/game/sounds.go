@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"strings"
+	"slices"
 
 	"github.com/hajimehoshi/ebiten/v2"
 	"github.com/hajimehoshi/ebiten/v2/inpututil"
@@ -27,28 +27,13 @@ func loadSound(_ resources, in *thing) (any, error) {
 // variations are sounds for the same event.
 type variations []*sound.Sound
 
-func loadVariations(all resources, in *thing) (any, error) {
-	var list struct {
-		Variations []struct{ UUID string }
-	}
-	if err := decode(in, &list); err != nil {
-		return nil, err
-	}
+// loadVariations returns all that the list needs. The list itself has their names, in order, which this game does not use.
+func loadVariations(_ resources, in *thing) (any, error) {
 	var sounds variations
-	for _, v := range list.Variations {
-		b, err := hex.DecodeString(strings.ReplaceAll(v.UUID, "-", ""))
-		if err != nil || len(b) != 16 {
-			return nil, fmt.Errorf("%q is not a UUID", v.UUID)
+	for _, id := range slices.Sorted(maps.Keys(in.needs)) {
+		if s, ok := in.needs[id].(*sound.Sound); ok {
+			sounds = append(sounds, s)
 		}
-		id, err := all.byUUID([16]byte(b), 0)
-		if err != nil {
-			return nil, err
-		}
-		s, ok := in.needs[id].(*sound.Sound)
-		if !ok {
-			return nil, fmt.Errorf("variation %s is a %T", v.UUID, in.needs[id])
-		}
-		sounds = append(sounds, s)
 	}
 	if len(sounds) == 0 {
 		return nil, errors.New("there are no variations")
