@@ -55,7 +55,7 @@ var allowed = map[string]string{
 	"base/fingerprint": "base/digest processor",
 	"base/memory":      "x/sys",
 	"base/settings":    "base/diag processor",
-	"base/thorough":    "",
+	"base/thorough":    "x/sys",
 	"base/varint":      "base/digest",
 
 	"engine": "base/digest",
@@ -119,7 +119,7 @@ var allowed = map[string]string{
 
 	"extend/command":              "base/diag base/digest base/disk extend/seal processor x/sys",
 	"store/share":                 "base/digest engine base/varint",
-	"store/share/folder":          "base/digest base/disk store/share",
+	"store/share/folder":          "base/disk store/share",
 	"store/share/reapi":           "store/share bytestream compress grpc longrunning protobuf remote-apis uuid",
 	"store/share/reapi/reapitest": "bytestream compress genproto-rpc grpc longrunning protobuf remote-apis",
 	"store/share/sharetest":       "base/digest store/share",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -85,13 +84,6 @@ func (t *Table) Hash(i Index) (digest.Hash, error) {
 	}
 	t.Know(i, st, h, now)
 	return h, nil
-}
-
-// AnyUnknown reports whether there is a file whose hash is not known.
-func (t *Table) AnyUnknown() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.ContainsFunc(t.Files, func(f File) bool { return f.Hash.IsZero() })
 }
 
 // HashAll hashes files whose hash is not known, in parallel. Errors are left to the later caller of Hash.

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
 	"github.com/kiln-pipeline/kiln/internal/store/share/folder"
@@ -199,6 +201,57 @@ func open(t *testing.T, place *sharing.Place) *folder.Folder {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestSharedCollected: two checkouts build at once while the folder is collected all the time, down to a part of what it holds. What they
+// come to is right, and no build of either has to say anything, because what the folder has lost is built.
+func TestSharedCollected(t *testing.T) {
+	t.Parallel()
+	rng := randomSource(t)
+	first, second := newProject(t, sharedProject), newProject(t, sharedProject)
+	place := sharingFolder(t, first, second)
+	done, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(failed)
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			f, err := folder.Open(place.Folder, 1, false)
+			if err == nil {
+				_, err = f.Collect(int64(n%7) * 2000)
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	for range thorough.Of(10, 60) {
+		edit := fmt.Sprint("text ", rng.IntN(20))
+		var both sync.WaitGroup
+		for _, p := range []*fixture{first, second} {
+			p.write("assets/b.txt", edit)
+			if rng.IntN(4) == 0 {
+				p.remove(".kiln")
+				p.remove("build")
+			}
+			both.Go(func() {
+				if b := p.build(); b.warned != "" {
+					t.Errorf("warned: %s", b.warned)
+				}
+			})
+		}
+		if both.Wait(); t.Failed() {
+			break
+		}
+	}
+	close(done)
+	if err := <-failed; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSharedDamage: whatever becomes of a file of the folder, the next build is right.

@@ -139,7 +139,7 @@ func Speaks(tr *engine.Trace) bool {
 // new branch.
 func (s *Set) LookAhead(wanted []*job.Task, workers int) {
 	unknown, tools := map[source.Index]bool{}, map[string]bool{}
-	news := s.W.Table.AnyUnknown()
+	news := slices.ContainsFunc(s.W.Table.Files, func(f source.File) bool { return f.Hash.IsZero() })
 	for _, t := range wanted {
 		for n, tr := range s.Traces.Traces(t.Key) {
 			for k := range tr.Observations {
