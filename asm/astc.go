@@ -367,11 +367,9 @@ func rank() {
 	spread, share, steps := pointer("spread"), pointer("share"), pointer("steps")
 	noise, shapes, hits := pointer("noise"), Load(Param("shapes"), GP64()), pointer("hits")
 	values, extra, limit := reg.Y15, reg.Y14, reg.Y13
-	for i, name := range []string{"values", "extra", "limit"} {
-		x := []reg.VecPhysical{reg.X15, reg.X14, reg.X13}[i]
-		Load(Param(name), x)
-		VBROADCASTSS(x, []reg.VecPhysical{values, extra, limit}[i])
-	}
+	broadcast("values", values)
+	broadcast("extra", extra)
+	broadcast("limit", limit)
 	VMOVUPS(steps, reg.Y11)
 	VMOVUPS(steps.Offset(lane), reg.Y12)
 	low, high := GP32(), GP32()
@@ -489,11 +487,9 @@ func rough() {
 	}
 	transpose(low, high)
 	total, power, loss, zero, t := reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4
-	for i, name := range []string{"total", "power", "loss"} {
-		x := []reg.VecPhysical{reg.X0, reg.X1, reg.X2}[i]
-		Load(Param(name), x)
-		VBROADCASTSS(x, y(i))
-	}
+	broadcast("total", total)
+	broadcast("power", power)
+	broadcast("loss", loss)
 	VXORPS(zero, zero, zero)
 	inside := reg.Y5
 	VXORPS(inside, inside, inside)

@@ -361,11 +361,11 @@ func round() {
 			VMOVUPS(reg.Y3, cross(p, side))
 		}
 	}
-	best, least := GP64(), reg.X8
-	XORQ(best, best)
+	least, chosen := reg.X8, reg.X13
 	bits := GP32()
 	MOVL(U32(0x7f7fffff), bits)
 	VMOVD(bits, least)
+	VPXOR(chosen, chosen, chosen)
 	first, second := reg.X9, reg.X10 // the choice: all ones for the upper side
 	VPXOR(first, first, first)
 	VPXOR(second, second, second)
@@ -401,14 +401,19 @@ func round() {
 		VADDSS(reg.X1, reg.X4, reg.X4)
 		VPSHUFD(Imm(0xe7), reg.X0, reg.X1)
 		VADDSS(reg.X1, reg.X4, reg.X4)
-		VUCOMISS(reg.X4, least)
-		JBE(LabelRef(skip))
-		VMOVAPS(reg.X4, least)
-		VMOVDQA(reg.X2, first)
-		VMOVDQA(reg.X3, second)
-		MOVQ(U32(p), best)
+		better := reg.X5 // a branch would often be predicted wrongly
+		VCMPPS(Imm(1), least, reg.X4, better)
+		VPSHUFD(Imm(0), better, better)
+		VBLENDVPS(better, reg.X4, least, least)
+		VBLENDVPS(better, reg.X2, first, first)
+		VBLENDVPS(better, reg.X3, second, second)
+		MOVL(U32(p), bits)
+		VMOVD(bits, reg.X6)
+		VBLENDVPS(better, reg.X6, chosen, chosen)
 		Label(skip)
 	}
+	best := GP64()
+	VMOVD(chosen, best.As32())
 	VINSERTI128(Imm(1), second, reg.Y9, reg.Y9)
 	for p := range 2 {
 		VMOVDQU(values(p, 0), y(p))
@@ -453,10 +458,9 @@ func span() {
 	TEXT("spanLanes", NOSPLIT, "func(pix *int16, masks *uint32, n int32, inverse float32, sum *int32, ends *float32)")
 	Doc("spanLanes finds the line through pixels, as group.span does, and their sum.")
 	pix, masks := Mem{Base: Load(Param("pix"), GP64())}, Mem{Base: Load(Param("masks"), GP64())}
-	n, inverse := GP32(), XMM()
+	n, inverse := GP32(), reg.X11
 	Load(Param("n"), n)
-	Load(Param("inverse"), inverse)
-	VBROADCASTSS(inverse, inverse)
+	broadcast("inverse", inverse)
 	sum, ends := Mem{Base: Load(Param("sum"), GP64())}, Mem{Base: Load(Param("ends"), GP64())}
 	ones := reg.Y9
 	VPCMPEQW(ones, ones, ones)

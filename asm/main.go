@@ -10,6 +10,7 @@ import (
 	"os"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 const lane = 32 // bytes of a register
@@ -26,11 +27,24 @@ func main() {
 	}
 }
 
+// broadcast fills a register with a parameter that is a float32. Load would use MOVSS, which costs some hundred cycles while
+// the upper half of any register is in use.
+func broadcast(name string, to reg.VecPhysical) {
+	p, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	VBROADCASTSS(p.Addr, to)
+}
+
 // sign writes the first line of the file: the hashes of the generator's source and of the rest of the file.
 func sign(name, out string) error {
 	text, err := os.ReadFile(out)
 	if err != nil {
 		return err
+	}
+	if bytes.Contains(text, []byte("SSE")) { // in a line that says what a function requires
+		return fmt.Errorf("%s has instructions of SSE: use those of AVX, see broadcast", out)
 	}
 	first, err := os.ReadFile("main.go")
 	if err != nil {

@@ -186,7 +186,7 @@ var allowed = map[string]string{
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +
 		"make/task make/workspace processor store/state processors",
 	"make/control": "content/asset engine make/job make/report make/results make/task processor content/source",
-	"make/previous": "base/diag base/digest content/source extend/command make/outputs make/plan make/results make/workspace " +
+	"make/previous": "base/diag base/digest content/source engine extend/command make/job make/outputs make/plan make/results make/workspace " +
 		"store/state",
 
 	"ask/codes":   "base/diag",
@@ -197,7 +197,8 @@ var allowed = map[string]string{
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
 		"processor doublestar uuid make/view",
-	"ask/move":     "base/disk base/settings engine content/mention content/project make/build make/job make/task make/view",
+	"ask/move": "base/disk base/settings engine content/asset content/mention content/project make/build make/job make/task make/view " +
+		"make/workspace",
 	"ask/setup":    "base/diag base/disk content/project processor media/preview media/soundfile processors",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 

@@ -29,22 +29,22 @@ const (
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
 	"base/diag":         {800, 245},  // the codes of messages
-	"cli":               {10500, 60}, // a file a command
+	"cli":               {10700, 60}, // a file a command
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 70},
-	"engine":            {3000, 75},
+	"engine":            {3000, 76},
 	"extend/command":    {4900, 60},
 	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
 	"make/job":          {4090, 150}, // a processor's Job, and what the build and workers ask of it
-	"make/workspace":    {3000, 107},
+	"make/workspace":    {3000, 108},
 	"media/codec/astc":  {3300, 60}, // its encoder is there twice, in Go and for AVX2
 	"media/pixel":       {4000, 80},
 	"media/sound":       {3000, 70},
 	"running/dashboard": {3400, 60},
-	"store/contentdb":   {3000, 70},
-	"store/state":       {3000, 75},
+	"store/contentdb":   {3000, 71},
+	"store/state":       {3000, 76},
 }
 
 // wide is how many lines of more than 140 columns each layer still has, in tens. It only goes down.

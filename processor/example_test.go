@@ -241,7 +241,7 @@ func TestDocumentation(t *testing.T) {
 	checked := 0
 	for _, b := range blocks {
 		code, _, _ := strings.Cut(b, "```")
-		if strings.HasPrefix(code, "// elsewhere") {
+		if strings.HasPrefix(code, "// tools/kiln/main.go") {
 			continue
 		}
 		if !strings.Contains(string(source), strings.TrimSpace(code)) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,19 +26,20 @@ type depsFlags struct {
 
 func (f *depsFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.kinds, "kind", nil, "only `KIND`: source (files it reads), job (products it is made of), product (products the game needs with it)")
+	fl.StringSliceVar(&f.kinds, "kind", nil,
+		"only `KIND`: source (files it reads), job (products it is made of), product (products the game needs with it), tool (programs and scripts)")
 	fl.BoolVar(&f.all, "all", false, "also what these need, and so on")
 	fl.BoolVar(&f.dot, "dot", false, "write a graph for Graphviz")
 	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(edgeKinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
-var edgeKinds = []string{string(contentdb.SourceEdge), string(contentdb.JobEdge), string(contentdb.ProductEdge)}
+var edgeKinds = []string{string(contentdb.SourceEdge), string(contentdb.JobEdge), string(contentdb.ProductEdge), string(contentdb.ToolEdge)}
 
 func (f *depsFlags) parse() ([]contentdb.EdgeKind, error) {
 	var kinds []contentdb.EdgeKind
 	for _, k := range f.kinds {
 		if !slices.Contains(edgeKinds, k) {
-			hint := "kinds are source, job and product"
+			hint := "kinds are source, job, product and tool"
 			if near := diag.DidYouMean(k, edgeKinds); near != "" {
 				hint = near
 			}
@@ -54,7 +56,8 @@ func newDepsCommand(a *app) *cobra.Command {
 		Use:   "deps ASSET",
 		Short: "Show what an asset needs",
 		Long: `Show what an asset needs, as the last finished build found it: source files it read, looked for or listed;
-other assets it is made of (job); other assets that the game needs with it (product).`,
+other assets it is made of (job); other assets that the game needs with it (product); programs that were run
+for it, and the scripts and modules of its processors (tool).`,
 		GroupID:           groupLook,
 		Example:           "  kiln deps models/knight.gltf\n  kiln deps --all --kind product levels/intro.json\n  kiln deps --all --dot levels/intro.json | dot -Tsvg > intro.svg",
 		Args:              exactly("ASSET"),
@@ -72,14 +75,14 @@ type direction struct {
 	ask   func(*contentdb.Reader, context.Context, string, []contentdb.EdgeKind, bool) ([]contentdb.Edge, error)
 	from  func(contentdb.Edge) string // the end that is nearer to the requested asset
 	to    func(contentdb.Edge) string
-	empty string
+	empty string // with the name, and what was asked for
 }
 
 var forward = direction{
 	ask:   (*contentdb.Reader).Deps,
 	from:  func(e contentdb.Edge) string { return e.From },
 	to:    func(e contentdb.Edge) string { return e.To },
-	empty: "it needs nothing of that kind",
+	empty: "the last build found nothing that %q needs%s",
 }
 
 func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d direction) error {
@@ -96,10 +99,14 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	defer db.Close()
+	db.Code = p.OwnCode()
 	name = p.InDatabase(a.namedFile(p, name))
 	edges, err := d.ask(db, ctx, name, kinds, f.all)
 	if err != nil {
 		return err
+	}
+	if len(kinds) == 0 {
+		edges = slices.DeleteFunc(edges, func(e contentdb.Edge) bool { return e.To != name && ofSystem(e) })
 	}
 	byHand := a.handOf(ctx, p, edges)
 	switch {
@@ -122,9 +129,18 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		t.write(top, "")
 	}
 	if len(edges) == 0 && !a.quiet {
-		fmt.Fprintln(a.errs, a.paint(a.errs, dim, d.empty))
+		of := ""
+		if len(f.kinds) > 0 {
+			of = " by --kind " + strings.Join(f.kinds, ",")
+		}
+		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf(d.empty, name, of)))
 	}
 	return nil
+}
+
+// ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6: there are many.
+func ofSystem(e contentdb.Edge) bool {
+	return e.Kind == contentdb.ToolEdge && (strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To))
 }
 
 type dependencyLine struct {
@@ -149,7 +165,7 @@ func (a *app) handOf(ctx context.Context, p *build.Project, edges []contentdb.Ed
 			find = explain.Need
 		}
 		from := v.Table().Find(e.From)
-		if from == nil || e.Kind == contentdb.ProductEdge {
+		if from == nil || e.Kind == contentdb.ProductEdge || e.Kind == contentdb.ToolEdge {
 			return ""
 		}
 		for i := range from.Resolved {
@@ -223,9 +239,10 @@ func (t *tree) tops(name string) []string {
 	return tops
 }
 
-// sourceOnly reports whether a branch leads to a file, which may have the same name as an asset.
+// sourceOnly reports whether a branch leads to a file or a tool, which may have the same name as an asset.
 func sourceOnly(b branch, d direction) bool {
-	return b.edges[0].Kind == contentdb.SourceEdge && d.to(b.edges[0]) == b.edges[0].To
+	e := b.edges[0]
+	return (e.Kind == contentdb.SourceEdge || e.Kind == contentdb.ToolEdge) && d.to(e) == e.To
 }
 
 func (t *tree) write(name, indent string) {
@@ -306,7 +323,7 @@ func dotGraph(name string, edges []contentdb.Edge) string {
 	files, assets := map[string]string{}, map[string]bool{}
 	for _, e := range edges {
 		assets[e.From] = true
-		if e.Kind == contentdb.SourceEdge {
+		if e.Kind == contentdb.SourceEdge || e.Kind == contentdb.ToolEdge {
 			files[e.To] = edgeLabel(e, e.To)
 		} else {
 			assets[e.To] = true
@@ -330,6 +347,8 @@ func dotGraph(name string, edges []contentdb.Edge) string {
 			if e.Saw != contentdb.SawFile {
 				look = fmt.Sprintf(` [color="#9aa5ad", style=dashed, fontcolor="#9aa5ad", label=%q]`, e.Saw)
 			}
+		case e.Kind == contentdb.ToolEdge:
+			to, look = "file "+e.To, ` [color="#9aa5ad", fontcolor="#9aa5ad", label="tool"]`
 		case e.Kind == contentdb.ProductEdge && e.Required:
 			look = ` [color="#2f6f8f", arrowhead=vee]`
 		case e.Kind == contentdb.ProductEdge:

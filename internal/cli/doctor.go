@@ -153,7 +153,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(a.errs, a.verdict(sum))
+	_, err := fmt.Fprintln(a.errs, a.verdict(sum, r.Messages))
 	return err
 }
 
@@ -177,12 +177,27 @@ func worstOfContent(l diag.List) diag.Severity {
 	return worst
 }
 
-func (a *app) verdict(sum doctorLine) string {
+// verdict is the last line. Only what is wrong around the files stops a whole build: errors of tools and files are of some assets.
+func (a *app) verdict(sum doctorLine, l diag.List) string {
+	whole := 0
+	for _, m := range l {
+		if m.Severity == diag.Error && m.Code != diag.ToolMissing && slices.Contains(surroundings, m.Code) {
+			whole++
+		}
+	}
+	text, warnings := "nothing stops a build", count(sum.Warnings, "warning", "warnings")
+	if whole > 0 {
+		text = count(whole, "thing stops a build", "things stop a build")
+	}
+	some := sum.Errors - whole
+	if some > 0 {
+		text += "; " + count(some, "error keeps assets from being built", "errors keep assets from being built")
+	}
 	switch {
 	case sum.Errors > 0:
-		return a.paint(a.errs, red, fmt.Sprintf("%s and %s", count(sum.Errors, "thing stops a build", "things stop a build"), count(sum.Warnings, "warning", "warnings")))
+		return a.paint(a.errs, red, text+"; "+warnings)
 	case sum.Warnings > 0:
-		return a.paint(a.errs, yellow, "nothing stops a build; "+count(sum.Warnings, "warning", "warnings"))
+		return a.paint(a.errs, yellow, text+"; "+warnings)
 	}
 	return a.paint(a.errs, green, "all well")
 }

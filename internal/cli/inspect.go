@@ -379,7 +379,7 @@ func holdsOf(file string, size int64) string {
 	return holds
 }
 
-// job shows one job.
+// job shows one job: first what it made and what is wrong, last what its key is made of.
 func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 	l := x.newJobLine(av, j)
 	a := x.a
@@ -389,6 +389,23 @@ func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 	faint := func(s string) string { return a.paint(a.out, dim, s) }
 	out("%s  on %s, %s", a.paint(a.out, bold, oneLine(j.Name(l.Asset))), l.Platform, a.paint(a.out, stateStyle(l.State), string(l.State)))
+	if j.State == view.Stale || j.State == view.Maybe {
+		out("  because %s", oneLine(reasonText(j, j.Why)))
+	}
+	if len(l.Traces) == 0 && j.LastRun != nil {
+		out("  last built in build %d, with other settings", j.LastRun.Build)
+	}
+	for i, t := range l.Traces {
+		if i == 1 && !a.verbose {
+			out("  %s", faint(count(len(l.Traces)-1, "older trace", "older traces")+"; -v shows them"))
+			break
+		}
+		if i > 0 {
+			out("")
+		}
+		x.trace(&t, l.Fingerprint)
+	}
+	out("")
 	out("  %s  %s", faint("key        "), l.Key)
 	for _, p := range l.Preimage {
 		lines := strings.Split(strings.TrimSpace(p.Value), "\n") // settings have a line each
@@ -399,35 +416,34 @@ func (x *inspector) job(av *view.AssetView, j *view.JobView) error {
 		out("    %s  %s", faint(fmt.Sprintf("%-9s", p.Label)), cmp.Or(value, faint("none")))
 	}
 	out("  %s  %s", faint("fingerprint"), l.Fingerprint)
-	for i, t := range l.Traces {
-		if i == 1 && !a.verbose {
-			out("  %s", faint(count(len(l.Traces)-1, "older trace", "older traces")+"; -v shows them"))
-			break
-		}
-		out("")
-		by := ""
-		if t.RunOn != "" {
-			by = ", by the run on " + t.RunOn
-		}
-		out("  %s in build %d, because %s%s", t.Outcome, t.Build, oneLine(t.Reason), by)
-		took := secondsText(t.Seconds)
-		if t.Memory > 0 {
-			took += ", at most " + diag.Size(t.Memory) + " of memory"
-		}
-		if t.Cached {
-			took += strings.TrimRight(" where it was built; its result came from the cache "+t.Cache, " ")
-		}
-		if t.Fingerprint != l.Fingerprint {
-			took += ", with other code than now"
-		}
-		out("    took %s", took)
-		x.observations(t.Observations)
-		x.products(t.Products)
-		for _, m := range t.Messages {
-			out("    %s", a.paint(a.out, yellow, m.Error()))
-		}
-	}
 	return nil
+}
+
+// trace shows one run of a job. fingerprint is that of the code now.
+func (x *inspector) trace(t *traceLine, fingerprint string) {
+	a := x.a
+	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+	by := ""
+	if t.RunOn != "" {
+		by = ", by the run on " + t.RunOn
+	}
+	out("  %s in build %d, because %s%s", t.Outcome, t.Build, oneLine(t.Reason), by)
+	took := secondsText(t.Seconds)
+	if t.Memory > 0 {
+		took += ", at most " + diag.Size(t.Memory) + " of memory"
+	}
+	if t.Cached {
+		took += strings.TrimRight(" where it was built; its result came from the cache "+t.Cache, " ")
+	}
+	if t.Fingerprint != fingerprint {
+		took += ", with other code than now"
+	}
+	out("    took %s", took)
+	for _, m := range t.Messages {
+		out("    %s", a.paint(a.out, yellow, m.Error()))
+	}
+	x.products(t.Products)
+	x.observations(t.Observations)
 }
 
 func (x *inspector) observations(saw []sawLine) {

@@ -63,7 +63,7 @@ func (a *app) move(ctx context.Context, p *build.Project, from, to string, o mov
 	what := "%s is %s now: %s, %s\n"
 	args := []any{r.From, r.To, count(r.Assets, "asset", "assets"), count(r.Pinned, "UUID pinned", "UUIDs pinned")}
 	if o.DryRun {
-		what, args[3] = "%s would be %s: %s, %s\n", count(r.Files, "file of rules changed", "files of rules changed")
+		what = "%s would be %s: %s, %s\n"
 	}
 	if _, err := fmt.Fprintf(a.out, what, args...); err != nil || len(r.Mentions) == 0 {
 		return err
@@ -113,7 +113,7 @@ type mvLine struct {
 	To       string        `json:"to"`
 	Assets   int           `json:"assets"` // assets that moved
 	Files    int           `json:"files"`  // files of rules that were edited
-	Pinned   int           `json:"pinned"` // assets that got a rule
+	Pinned   int           `json:"pinned"` // assets that got a rule, or would
 	DryRun   bool          `json:"dry_run,omitempty"`
 	Mentions []mentionLine `json:"mentions"`
 }

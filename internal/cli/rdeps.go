@@ -12,7 +12,8 @@ func newRdepsCommand(a *app) *cobra.Command {
 		Use:   "rdeps PATH|ASSET",
 		Short: "Show what needs an asset or a source file",
 		Long: `Show what needs an asset or a source file, as the last finished build found it: the assets that read the
-file, looked for it or listed it (source), are made of the asset (job), or need it with them in the game (product).`,
+file, looked for it or listed it (source), are made of the asset (job), need it with them in the game (product), or are
+made by it: a program, or a script or module of a processor (tool).`,
 		GroupID:           groupLook,
 		Example:           "  kiln rdeps textures/cape.png\n  kiln rdeps --all schemas/unit.schema.json",
 		Args:              exactly("PATH or ASSET"),
@@ -29,5 +30,5 @@ var backward = direction{
 	ask:   (*contentdb.Reader).Rdeps,
 	from:  func(e contentdb.Edge) string { return e.To },
 	to:    func(e contentdb.Edge) string { return e.From },
-	empty: "nothing needs it in that way",
+	empty: "the last build found nothing that needs %q%s",
 }

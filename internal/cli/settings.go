@@ -79,7 +79,7 @@ func (a *app) listSettings(v *view.AssetView) error {
 		for k, r := range group {
 			platforms[k] = r.Platform
 		}
-		fmt.Fprintf(a.out, "%s  %s on %s\n", a.paint(a.out, bold, oneLine(v.ID)), group[0].Processor, strings.Join(platforms, ", "))
+		fmt.Fprintf(a.out, "%s  %s on %s%s\n", a.paint(a.out, bold, oneLine(v.ID)), group[0].Processor, strings.Join(platforms, ", "), a.namedText(group))
 		rows := a.settingRows(v, group)
 		if len(rows) == 0 {
 			fmt.Fprintln(a.out, "  no settings")
@@ -116,6 +116,20 @@ func (a *app) listSettings(v *view.AssetView) error {
 		return t.write()
 	}
 	return nil
+}
+
+// namedText is the places of the rules that name the processor of a group; "" if it claims the extension.
+func (a *app) namedText(group []*asset.Resolved) string {
+	var places []string
+	for _, r := range group {
+		if place := r.Named.String(); !r.Named.IsZero() && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	return ", by the rule at " + a.paint(a.out, cyan, strings.Join(places, " and "))
 }
 
 // listMeta shows the metadata of the asset.
@@ -230,7 +244,8 @@ type settingsLine struct {
 	Processor string          `json:"processor"`
 	Settings  json.RawMessage `json:"settings"`
 	Origins   []originLine    `json:"origins"`
-	ByHand    []originLine    `json:"by_hand,omitempty"` // inputs, needs and ignore
+	Named     *originLine     `json:"processor_origin,omitempty"` // the rule that names the processor; none: it claims the extension
+	ByHand    []originLine    `json:"by_hand,omitempty"`          // inputs, needs and ignore
 	Meta      []originLine    `json:"meta,omitempty"`
 	Allow     []allowLine     `json:"allow,omitempty"`
 }
@@ -278,6 +293,10 @@ func (a *app) emitSettings(v *view.AssetView) error {
 		l := settingsLine{
 			Type: "settings", Asset: v.ID, Platform: r.Platform, Processor: r.Processor,
 			Settings: json.RawMessage(settings.JSON(r.Settings)), Origins: []originLine{},
+		}
+		if !r.Named.IsZero() {
+			named := newOriginLine(settings.Origin{Name: "processor", Value: strconv.Quote(r.Processor), Span: r.Named})
+			l.Named = &named
 		}
 		for _, n := range v.Allowed() {
 			l.Allow = append(l.Allow, allowLine{n.Name, n.Span.File, n.Span.Line, n.Span.Column})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ type testLine struct {
 	Products  int      `json:"products"`
 	Different []string `json:"different"` // paths in want
 	Updated   bool     `json:"updated"`
+	Broken    bool     `json:"broken,omitempty"` // the processor itself fails; nothing was written
 }
 
 func newTestCommand(a *app) *cobra.Command {
@@ -22,7 +24,8 @@ func newTestCommand(a *app) *cobra.Command {
 		Use:   "test",
 		Short: "Run the golden tests of the project's own processors",
 		Long: `Build what is in testdata/in beside each of the project's own scripts, modules, packages in Go and programs of commands, and compare the products with
-testdata/want; messages.txt there has what was said. Exits with 1 if anything differs. With --update, want becomes what was built.`,
+testdata/want; messages.txt there has what was said. Exits with 1 if anything differs, and shows the messages that are not expected.
+With --update, want becomes what was built, unless an error is of the processor itself: want then stays as it is.`,
 		GroupID: groupMake,
 		Example: "  kiln test\n  kiln test --update",
 		Args:    atMost(0),
@@ -39,7 +42,7 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 				if err != nil {
 					return err
 				}
-				failed = failed || len(r.Different) > 0 && !update
+				failed = failed || r.Broken || len(r.Different) > 0 && !update
 				if err := a.tellTest(r, update); err != nil {
 					return err
 				}
@@ -61,14 +64,28 @@ testdata/want; messages.txt there has what was said. Exits with 1 if anything di
 }
 
 func (a *app) tellTest(r *golden.Result, update bool) error {
-	if a.json {
-		return a.emit(testLine{"test", r.Dir, r.Products, append([]string{}, r.Different...), update})
+	if !update || r.Broken {
+		if err := a.tell(r.Unexpected); err != nil {
+			return err
+		}
 	}
-	verb := "differs"
-	if update {
-		verb = "written"
+	if a.json {
+		return a.emit(testLine{"test", r.Dir, r.Products, append([]string{}, r.Different...), update && !r.Broken, r.Broken})
+	}
+	if update && r.Broken {
+		fmt.Fprintf(a.out, "not written: %s/want: the processor itself fails; fix that first\n", r.Dir)
+		return nil
 	}
 	for _, name := range r.Different {
+		verb := "differs"
+		switch {
+		case update && slices.Contains(r.Removed, name):
+			verb = "removed"
+		case update:
+			verb = "written"
+		case slices.Contains(r.Removed, name):
+			verb = "not made"
+		}
 		fmt.Fprintf(a.out, "%s: %s/want/%s\n", verb, r.Dir, name)
 	}
 	if len(r.Different) == 0 && !a.quiet {

@@ -169,8 +169,9 @@ type watchTeller struct {
 	a       *app
 	workers int
 	show    *progress
-	told    map[string]bool // messages of the last build
-	all     diag.List       // the same as a list
+	told    map[string]bool // messages of the last build that came to its end
+	partly  map[string]bool // messages of the last build, if it did not
+	all     diag.List       // messages of the last build
 	wrong   []string        // files with errors that prevented the last build, sorted
 	first   bool
 	asked   bool   // a user asked for the next build
@@ -219,16 +220,8 @@ func (t *watchTeller) ended(e *session.Ended) {
 	if e.Report != nil {
 		all = append(all, e.Report.Messages...)
 	}
-	now := map[string]bool{}
-	var fresh diag.List
-	for _, m := range all {
-		if text := m.String(); !now[text] {
-			if now[text] = true; !t.told[text] {
-				fresh = append(fresh, m)
-			}
-		}
-	}
-	t.told, t.all = now, all
+	fresh := t.fresh(all, e.Report != nil && !e.Report.Stopped)
+	t.all = all
 	t.a.tell(fresh)
 	fixed := t.readable(e) + t.mended(e)
 	if e.Report != nil && (t.first || t.asked || t.a.verbose || len(fresh)+fixed+len(e.Products)+e.Report.Summary.Built > 0) {
@@ -238,6 +231,35 @@ func (t *watchTeller) ended(e *session.Ended) {
 		fmt.Fprintln(t.a.errs, "watching; "+cmp.Or(t.keys, "Ctrl-C ends it"))
 	}
 	t.first, t.asked = false, false
+}
+
+// fresh returns the messages that were not shown before, and remembers them. A whole build has all messages that stand: what it
+// does not repeat was fixed. A build that could not begin, or was stopped, has not.
+func (t *watchTeller) fresh(all diag.List, whole bool) (fresh diag.List) {
+	now, times := map[string]bool{}, map[string]int{}
+	for _, m := range all {
+		text := t.same(m)
+		times[text]++
+		k := fmt.Sprintf("%d %s", times[text], text)
+		if now[k] = true; !t.told[k] && !t.partly[k] {
+			fresh = append(fresh, m)
+		}
+	}
+	if t.partly = now; whole {
+		t.told, t.partly = now, nil
+	}
+	return fresh
+}
+
+// same is equal for messages that are shown once. A warning is not another one because the lines above it changed; with --json it
+// is, since whoever marks its place in an editor has to know.
+func (t *watchTeller) same(m *diag.Message) string {
+	if m.Severity == diag.Error || t.a.json {
+		return m.String()
+	}
+	without := *m
+	without.Pos.Line, without.Pos.Column = 0, 0
+	return without.String() + m.Line
 }
 
 // readable reports files (kiln.toml, rules and scripts) whose errors were fixed, so that builds are possible

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -166,14 +168,18 @@ func (a *app) tellWhy(av *view.AssetView, jobs jobTable, changed [][]changedSett
 	var texts []whyText
 	for i := range av.Jobs {
 		j := &av.Jobs[i]
-		lines, took := slices.Concat(nowLines(j, jobs), settingLines(changed[i]), lastLines(j)), ""
+		now, took := settingLines(changed[i]), ""
+		if now == nil {
+			now = nowLines(j, jobs)
+		}
+		lines := append(now, lastLines(j)...)
 		if j.LastRun != nil {
 			if took = secondsText(j.LastRun.Seconds); explain.RunOn(j.LastRun.Why) != "" {
 				took = "by the run on " + explain.RunOn(j.LastRun.Why)
 			}
 		}
 		word := stateWords[j.State]
-		if len(changed[i]) > 0 {
+		if len(changed[i]) > 0 && j.State == view.NotBuilt {
 			word += " with these settings"
 		}
 		k := slices.IndexFunc(texts, func(t whyText) bool { return t.word == word && t.state == j.State && slices.Equal(t.lines, lines) })
@@ -240,10 +246,15 @@ const settingsBefore = `SELECT t.text FROM job j JOIN asset a ON a.no = j.asset 
   JOIN shared_text s ON s.no = j.processor JOIN shared_text t ON t.no = j.settings
 WHERE a.uuid = :asset AND p.name = :platform AND s.text = :processor`
 
+// hasOtherKey reports whether a job was not built with the key that it has now.
+func hasOtherKey(j view.JobView) bool {
+	return j.State == view.NotBuilt || j.Why != nil && j.Why.Cause == engine.SettingsChanged
+}
+
 // changedSettings returns, for each job of an asset that was built with other settings, the settings that differ.
 func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]changedSetting, error) {
 	changed := make([][]changedSetting, len(av.Jobs))
-	if !slices.ContainsFunc(av.Jobs, func(j view.JobView) bool { return j.State == view.NotBuilt }) {
+	if !slices.ContainsFunc(av.Jobs, hasOtherKey) {
 		return changed, nil
 	}
 	p, err := a.open()
@@ -257,11 +268,15 @@ func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]chan
 	defer db.Close()
 	for i := range av.Jobs {
 		j := &av.Jobs[i]
-		if j.State != view.NotBuilt || j.On == nil {
+		if !hasOtherKey(*j) || j.On == nil {
 			continue
 		}
 		res, err := db.Ask(ctx, settingsBefore, map[string]any{":asset": av.UUID, ":platform": j.Platform, ":processor": j.Processor}, 1)
-		if err != nil || len(res.Rows) == 0 {
+		if err != nil {
+			continue
+		}
+		if len(res.Rows) == 0 {
+			changed[i] = otherProcessor(ctx, db, av, j)
 			continue
 		}
 		var before, now map[string]json.RawMessage
@@ -276,6 +291,22 @@ func (a *app) changedSettings(ctx context.Context, av *view.AssetView) ([][]chan
 		}
 	}
 	return changed, nil
+}
+
+const processorsBefore = `SELECT s.text FROM job j JOIN asset a ON a.no = j.asset JOIN platform p ON p.no = j.platform
+  JOIN shared_text s ON s.no = j.processor WHERE a.uuid = :asset AND p.name = :platform`
+
+// otherProcessor returns that another processor built an asset, if there was only that one, as a changed setting.
+func otherProcessor(ctx context.Context, db *contentdb.Reader, av *view.AssetView, j *view.JobView) []changedSetting {
+	if j.Among != "" {
+		return nil // it has several now
+	}
+	res, err := db.Ask(ctx, processorsBefore, map[string]any{":asset": av.UUID, ":platform": j.Platform}, 2)
+	if err != nil || len(res.Rows) != 1 {
+		return nil
+	}
+	was, _ := res.Rows[0][0].(string)
+	return []changedSetting{{"processor", json.RawMessage(strconv.Quote(was)), json.RawMessage(strconv.Quote(j.Processor))}}
 }
 
 // settingLines lists changed settings.
@@ -364,7 +395,8 @@ func lastLines(j *view.JobView) []string {
 // causes are the names of engine.Cause in JSON.
 var causes = map[engine.Cause]string{
 	engine.NeverBuilt: "never-built", engine.CodeChanged: "processor-changed", engine.InputDiffers: "input-differs", engine.ProductLost: "product-lost",
-	engine.Forced: "forced", engine.NeedsUndecided: "needs-undecided", engine.InputUnreadable: "input-unreadable",
+	engine.SettingsChanged: "settings-changed", engine.Forced: "forced",
+	engine.NeedsUndecided: "needs-undecided", engine.InputUnreadable: "input-unreadable",
 }
 
 type whyLine struct {

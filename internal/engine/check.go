@@ -75,7 +75,9 @@ func (b *build) check(n *node) {
 			b.enqueue(n, forced)
 			return
 		}
-		n.why = neverBuilt
+		if n.why = neverBuilt; n.own == 0 && b.opts.Rekeyed != nil && b.opts.Rekeyed(n.task) {
+			n.why = rekeyed
+		}
 	}
 	for more := true; more; {
 		for ; n.at < len(n.traces); n.at, n.seen, n.ignored = n.at+1, 0, nil {

@@ -147,6 +147,7 @@ const (
 	Forced          Cause = 5
 	NeedsUndecided  Cause = 6 // only in a dry run: depends on the result of Observation.Subject
 	InputUnreadable Cause = 7
+	SettingsChanged Cause = 8 // it ran with another key: see Options.Rekeyed
 )
 
 // Reason is why a task ran: the first difference to its newest trace.
@@ -162,6 +163,7 @@ var (
 	neverBuilt  = &Reason{Cause: NeverBuilt}
 	codeChanged = &Reason{Cause: CodeChanged}
 	forced      = &Reason{Cause: Forced}
+	rekeyed     = &Reason{Cause: SettingsChanged}
 )
 
 // Store keeps traces. Its methods except Add are called by one goroutine at a time.
@@ -218,6 +220,9 @@ type Options struct {
 	Shared   Elsewhere                 // finds results of other builds; may be nil
 	Away     Away                      // other machines that run tasks; may be nil
 	Holds    func(*Task, *Trace) bool  // which traces are known to hold: neither what they observed is looked at nor whether their products are there; may be nil
+
+	// Rekeyed reports that a task without a trace was done with another key before. Nil: none was.
+	Rekeyed func(*Task) bool
 
 	// Harmless reports that a difference of this observation alone does not make its task run: see Result.Ignored. Nil: all do.
 	Harmless func(*Task, *Observation) bool

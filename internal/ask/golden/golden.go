@@ -135,9 +135,21 @@ type Result struct {
 	Dir       string   // the folder testdata, relative to the project folder
 	Products  int      // number of products, where the messages count as one
 	Different []string // paths in want: products that differ, are missing, or are unexpected
+	Removed   []string // of these, the ones that were not made
+
+	Unexpected diag.List // messages that want does not have
+	Broken     bool      // of these, one is about the processor itself: nothing was written to want
 }
 
-// Run builds dir/in and compares the result with dir/want. With update it writes the result to dir/want.
+// faults are the codes of errors of a processor itself, whatever it was given. They are never the expected result.
+var faults = []diag.Code{
+	diag.ProcessorPanic, diag.Internal, diag.OutputUnwritable,
+	diag.ScriptSyntax, diag.ScriptLoad, diag.ScriptDeclaration, diag.ScriptError, diag.ScriptLimit, diag.ScriptTime,
+	diag.WasmModule, diag.WasmImport, diag.WasmInfo, diag.WasmTrap, diag.WasmTimeout, diag.WasmMemory, diag.WasmAbuse,
+	diag.CommandTemplate, diag.CommandConfig, diag.CommandStart, diag.CommandTimeout, diag.CommandView, diag.ToolMissing,
+}
+
+// Run builds dir/in and compares the result with dir/want. With update it writes the result to dir/want, unless the processor is broken.
 func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*Result, error) {
 	temp, err := os.MkdirTemp("", "kiln-test-")
 	if err != nil {
@@ -164,12 +176,25 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 	if err != nil {
 		return nil, err
 	}
-	if text := words(about(report.Messages, path.Join(dir, "in"))); len(text) > 0 {
+	said := about(report.Messages, path.Join(dir, "in"))
+	if text := words(said); len(text) > 0 {
 		got[Messages] = text
 	}
 	want := filepath.Join(p.Dir, filepath.FromSlash(dir), "want")
+	there, err := read(want)
+	if err != nil {
+		return nil, err
+	}
 	r := &Result{Dir: dir, Products: len(got)}
-	if r.Different, err = differ(want, got); err == nil && update {
+	r.Different, r.Removed = differ(there, got)
+	for _, m := range said {
+		if bytes.Contains(there[Messages], words(diag.List{m})) {
+			continue
+		}
+		r.Unexpected = append(r.Unexpected, m)
+		r.Broken = r.Broken || m.Severity == diag.Error && slices.Contains(faults, m.Code)
+	}
+	if update && !r.Broken {
 		err = rewrite(want, got, r.Different)
 	}
 	return r, err
@@ -210,23 +235,20 @@ func read(dir string) (map[string][]byte, error) {
 	return files, err
 }
 
-func differ(want string, got map[string][]byte) ([]string, error) {
-	there, err := read(want)
-	if err != nil {
-		return nil, err
-	}
-	different := map[string]bool{}
+// differ returns the files that differ, and of these the ones that are only in want.
+func differ(there, got map[string][]byte) (different, removed []string) {
 	for name, data := range got {
 		if old, ok := there[name]; !ok || !bytes.Equal(old, data) {
-			different[name] = true
+			different = append(different, name)
 		}
 	}
 	for name := range there {
 		if _, ok := got[name]; !ok {
-			different[name] = true
+			different, removed = append(different, name), append(removed, name)
 		}
 	}
-	return slices.Sorted(maps.Keys(different)), nil
+	slices.Sort(different)
+	return different, removed
 }
 
 // rewrite writes the products that differ, and removes unexpected ones.

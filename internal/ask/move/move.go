@@ -26,7 +26,7 @@ type Result struct {
 	From, To string // relative to the source roots
 	Assets   int    // number of moved assets
 	Files    int    // number of edited files of rules
-	Pinned   int    // number of assets that got a rule; 0 in a dry run
+	Pinned   int    // number of assets that got a rule, or would
 	Mentions []Mention
 }
 
@@ -70,7 +70,7 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 	}
 	mentions := m.mentions(v)
 	if o.DryRun {
-		return Result{m.from, m.to, len(m.was), len(edits), 0, mentions}, nil
+		return Result{m.from, m.to, len(m.was), len(edits), m.wouldPin(v), mentions}, nil
 	}
 	if err := m.rename(); err != nil {
 		return Result{}, err

@@ -13,8 +13,10 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
 // edit replaces the text of a span.
@@ -144,8 +146,7 @@ func (m *mover) pin(now *view.View) (int, error) {
 	n := 0
 	for i := range now.Assets {
 		as := &now.Assets[i]
-		uuid, moved := m.was[as.Path]
-		if !moved || as.Declared || uuid == as.UUID {
+		if !m.loses(as.Asset) {
 			continue
 		}
 		n++
@@ -156,7 +157,7 @@ func (m *mover) pin(now *view.View) (int, error) {
 		case as.Folder:
 			match += "/"
 		}
-		fmt.Fprintf(&rules, "\n[[rules]]\nmatch = %s\nuuid  = %q\n", strconv.Quote(match), uuid)
+		fmt.Fprintf(&rules, "\n[[rules]]\nmatch = %s\nuuid  = %q\n", strconv.Quote(match), m.was[as.Path])
 	}
 	if n == 0 {
 		return 0, nil
@@ -172,6 +173,62 @@ func (m *mover) pin(now *view.View) (int, error) {
 		text = append(text, '\n')
 	}
 	return n, m.replace(file, append(text, rules.String()...))
+}
+
+// loses reports whether an asset, as it is after the rename, was moved and has another UUID.
+func (m *mover) loses(a *asset.Asset) bool {
+	uuid, moved := m.was[a.Path]
+	return moved && !a.Declared && uuid != a.UUID
+}
+
+// wouldPin returns how many rules pin would write. It evaluates the rules as they would be, on the files as they would be called.
+func (m *mover) wouldPin(v *view.View) (n int) {
+	renamed := func(name string) string {
+		if rest, ok := m.below(name); ok {
+			return m.to + rest
+		}
+		return name
+	}
+	edited := func(base string, rules []project.Rule) []project.Rule {
+		rules = slices.Clone(rules)
+		for i, r := range rules {
+			if text, ok := m.retarget(base, r.Match); ok && r.List == nil {
+				rules[i].Match = text
+			}
+		}
+		return rules
+	}
+	after := *m.p.Project
+	after.Rules = edited("", after.Rules)
+	files, folders := workspace.SourcePaths(v.Sources())
+	var rules []project.Rule
+	for _, dir := range folders {
+		base := strings.TrimPrefix(dir, ".")
+		for _, r := range m.p.Roots {
+			file := filepath.Join(r.Dir(m.p.Dir), filepath.FromSlash(dir), project.RulesFile)
+			if text, err := disk.ReadFile(file); err == nil {
+				list, _ := project.ParseRules(file, renamed(base), text, m.p.Names)
+				if renamed(base) == base {
+					list = edited(base, list)
+				}
+				rules = append(rules, list...)
+			}
+		}
+	}
+	for i, name := range files {
+		files[i] = renamed(name)
+	}
+	slices.Sort(files)
+	set, _ := asset.Build(asset.Input{
+		Files: files, Project: &after, Rules: rules, Stages: m.p.Config.Stages,
+		Processors: m.p.Builtin, Team: m.p.TeamInfos, Custom: m.p.CustomInfos,
+	})
+	for i := range set.Assets {
+		if m.loses(&set.Assets[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // pinFile returns the file for pins. For a folder it is in the moved folder, so that the pins move with it the next

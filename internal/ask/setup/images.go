@@ -22,14 +22,17 @@ func isImage(file string) bool {
 	return f != nil && f.View == preview.Picture
 }
 
-// A folder is suggested as an atlas if its name or a part of the name says so, and it holds a few small images.
+// A folder is suggested as an atlas if its name or a part of the name says so, and it holds a few small images; or if it holds many
+// that are smaller still, and whose sizes are not those of textures for models and the ground.
 const (
-	atlasMinImages = 4
-	atlasMaxSide   = 512 // in pixels
+	atlasMinImages  = 4
+	atlasMaxSide    = 512 // in pixels
+	atlasManyImages = 20
+	atlasSmallSide  = 256 // in pixels
 )
 
 var atlasName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(ui|gui|hud|icons?|sprites?|atlas|emoji|cursors?|buttons?|tiles)$`)
+	return regexp.MustCompile(`(?i)(^|[^a-z])(ui|gui|hud|icons?|sprites?|atlas|emoji|cursors?|buttons?|tiles)($|[^a-z])`)
 })
 
 // atlases returns folders that could be an atlas. Only names and sizes were checked, so users have to decide.
@@ -42,7 +45,7 @@ func (b *branch) atlases() []string {
 	}
 	var list []string
 	for dir, files := range images {
-		if dir != "." && len(files) >= atlasMinImages && atlasName().MatchString(path.Base(dir)) && !slices.ContainsFunc(files, b.large) {
+		if dir != "." && b.packable(dir, files) {
 			list = append(list, processor.QuoteGlob(dir)+"/")
 		}
 	}
@@ -50,12 +53,37 @@ func (b *branch) atlases() []string {
 	return list
 }
 
-func (b *branch) large(file string) bool {
+// packable reports whether the images in a folder could be an atlas.
+func (b *branch) packable(dir string, files []string) bool {
+	named := atlasName().MatchString(path.Base(dir))
+	side, least := atlasSmallSide, atlasManyImages
+	if named {
+		side, least = atlasMaxSide, atlasMinImages
+	}
+	if len(files) < least {
+		return false
+	}
+	odd := named // or some size is not a power of two
+	for _, f := range files {
+		w, h := b.size(f)
+		if w == 0 || max(w, h) > side {
+			return false
+		}
+		odd = odd || w&(w-1) != 0 || h&(h-1) != 0
+	}
+	return odd
+}
+
+// size is the width and height of an image; 0 if they cannot be read.
+func (b *branch) size(file string) (w, h int) {
 	f, err := os.Open(b.abs(file))
 	if err != nil {
-		return true
+		return 0, 0
 	}
 	defer f.Close()
 	c, _, err := image.DecodeConfig(f)
-	return err != nil || max(c.Width, c.Height) > atlasMaxSide
+	if err != nil {
+		return 0, 0
+	}
+	return c.Width, c.Height
 }

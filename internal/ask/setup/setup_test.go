@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -168,6 +169,31 @@ func TestText(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestAtlases: a folder is suggested by its name, or because it holds many small images that are not textures of a usual size.
+func TestAtlases(t *testing.T) {
+	files := map[string]string{}
+	add := func(folder string, n, side int) {
+		for i := range n {
+			files[fmt.Sprintf("assets/%s/%d.png", folder, i)] = picture(side, color.White)
+		}
+	}
+	add("inventory", 20, 48)
+	add("few", 19, 48)
+	add("grounds", 20, 64)
+	add("portraits", 20, 300)
+	add("pack/blue-ui", 4, 300)
+	add("guitar", 4, 48)
+	dir := t.TempDir()
+	write(t, dir, files)
+	p, err := Look(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"inventory/", "pack/blue-ui/"}; !slices.Equal(p.Atlases, want) {
+		t.Errorf("%q, want %q", p.Atlases, want)
 	}
 }
 

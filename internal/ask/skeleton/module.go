@@ -154,26 +154,35 @@ func sources(source fs.FS, all bool) (files []file, err error) {
 // write writes Kiln's packages, and what go.mod and go.sum lack. It returns the files to report. Existing packages are
 // replaced if Kiln wrote them.
 func (m *goModule) write() (written []file, err error) {
-	if len(m.sources) > 0 {
-		if err := lay(m.dir, m.sources); err != nil {
-			return nil, err
+	for _, f := range m.files() {
+		if f.name == packages {
+			err = lay(m.dir, m.sources)
+		} else {
+			err = os.WriteFile(filepath.Join(m.root, path.Base(f.name)), []byte(f.text), 0o666)
 		}
-		written = append(written, file{name: packages})
+		if err != nil {
+			return written, err
+		}
+		written = append(written, f)
+	}
+	return written, nil
+}
+
+// files are what write writes: Kiln's packages as one, go.mod and go.sum, relative to the project folder.
+func (m *goModule) files() (list []file) {
+	if len(m.sources) > 0 {
+		list = append(list, file{name: packages})
 	}
 	for _, f := range []file{{"go.mod", m.mod}, {"go.sum", m.sum}} {
 		if f.text == "" {
 			continue
 		}
-		name := filepath.Join(m.root, f.name)
-		if err := os.WriteFile(name, []byte(f.text), 0o666); err != nil {
-			return written, err
-		}
-		if rel, err := filepath.Rel(m.dir, name); err == nil {
+		if rel, err := filepath.Rel(m.dir, filepath.Join(m.root, f.name)); err == nil {
 			f.name = filepath.ToSlash(rel)
 		}
-		written = append(written, f)
+		list = append(list, f)
 	}
-	return written, nil
+	return list
 }
 
 // lay writes Kiln's packages to their folder and replaces existing ones. A complete set is not replaced by one for

@@ -135,11 +135,8 @@ func (w *Written) plan(dir string, files []file, m *goModule, declares bool) (*W
 	if err := free(dir, files); err != nil {
 		return nil, err
 	}
-	for _, f := range files {
+	for _, f := range append(files, m.files()...) {
 		w.Files = append(w.Files, f.name)
-	}
-	if m.root != "" && !exists(dir, packages) {
-		w.Files = append(w.Files, packages+"/")
 	}
 	if declares {
 		w.Files = append(w.Files, project.File)

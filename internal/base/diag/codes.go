@@ -110,6 +110,7 @@ const (
 	AtlasSetting     Code = "K1312" // settings that are none, or cannot be together
 	AtlasPlain       Code = "K1313" // a plain image beside a nine-patch of its name
 	AtlasExport      Code = "K1314" // a name or a place for which an export has no words
+	AtlasNoSprites   Code = "K1315" // the parcel of an atlas holds no image for it
 )
 
 // Images and textures (K1201..K1249).

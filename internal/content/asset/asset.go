@@ -72,9 +72,10 @@ type Asset struct {
 type Resolved struct {
 	Platform  string
 	Processor string
-	Settings  any         // pointer to a struct of the type of the processor's Info.Settings, or nil; do not change it
-	Canonical []byte      // settings.Canonical of Settings
-	Key       digest.Hash // hash of Canonical
+	Named     settings.Span // where a rule names the processor; zero: it claims the extension
+	Settings  any           // pointer to a struct of the type of the processor's Info.Settings, or nil; do not change it
+	Canonical []byte        // settings.Canonical of Settings
+	Key       digest.Hash   // hash of Canonical
 	// Processors that run on the source file first, one after the other; the asset's processor gets the result of
 	// the last one.
 	Import []Import

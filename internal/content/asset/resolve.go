@@ -66,7 +66,7 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 			if n.Name == None || !ok || !b.fits(chain, info, folder, n.Span) {
 				continue
 			}
-			r := Resolved{Platform: p.Name, Processor: n.Name, layers: b.layers(chain, p, n.Name, namesOf(named)), Import: imports}
+			r := Resolved{Platform: p.Name, Processor: n.Name, Named: n.Span, layers: b.layers(chain, p, n.Name, namesOf(named)), Import: imports}
 			r.ByHand = declared(b.in.Project, n.Name).and(b.byHand(chain, p.Name, n.Name))
 			r.unasked = g.last < 0 && len(imports) == 0 && n.Name == Default
 			var diags diag.List

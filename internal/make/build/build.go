@@ -375,7 +375,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull,
+		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
 	}
 	if s.req.Force {
 		opts.Force = job.WithParts(s.wanted)

@@ -59,7 +59,7 @@ func (p *Project) LookAt(ctx context.Context, req Request) (*view.View, error) {
 	}
 	s.findLive()
 	failing := references.Messages(references.Standing(s.Set, notices.Failures(s.Prev)))
-	return view.Of(s.Set, s.wanted, s.Prev, failing, s.said(), func() diag.List { return s.strangers().Messages(p.Output) }), nil
+	return view.Of(s.Set, s.wanted, s.Prev, s.KeyOf, failing, s.said(), func() diag.List { return s.strangers().Messages(p.Output) }), nil
 }
 
 // found is what the last build left.

@@ -23,6 +23,8 @@ func Reason(r *engine.Reason) string {
 	switch r.Cause {
 	case engine.NeverBuilt:
 		return "it was never built"
+	case engine.SettingsChanged:
+		return "its settings changed"
 	case engine.CodeChanged:
 		return "the processor changed"
 	case engine.ProductLost:

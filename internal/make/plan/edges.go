@@ -89,7 +89,7 @@ func SaveTasks(s *results.Set, next *state.Image) {
 	}
 	gone := func(k engine.Key) bool { t := s.W.ByKey(k); return t == nil || !t.Kept }
 	for _, k := range s.Traces.KeysOf(gone) {
-		next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true})
+		next.Tasks = append(next.Tasks, state.TaskState{Key: k, Gone: true, Subject: s.Held.Subject(k)})
 	}
 }
 

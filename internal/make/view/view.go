@@ -12,6 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 )
 
+// KeyBefore finds the key that a subject had in the last build, if it is not the one that it has now; else nil.
+type KeyBefore func(subject string, now engine.Key) *engine.Key
+
 // View is a project with the state of its jobs. Nothing was run or written for it.
 type View struct {
 	Assets   []AssetView // sorted by id
@@ -25,7 +28,8 @@ type View struct {
 // Of returns a view of the requested tasks. Failing has the messages of jobs that failed although their runs succeeded, by
 // subject. Strangers returns messages about unknown files in the output folder.
 func Of(
-	set *results.Set, wanted []*job.Task, prev *state.Snapshot, failing map[string]diag.List, messages diag.List, strangers func() diag.List,
+	set *results.Set, wanted []*job.Task, prev *state.Snapshot, before KeyBefore, failing map[string]diag.List, messages diag.List,
+	strangers func() diag.List,
 ) *View {
 	v := &View{Messages: messages, set: set, prev: prev, strangers: strangers}
 	at := map[*asset.Asset]int{}
@@ -37,6 +41,7 @@ func Of(
 			v.Assets = append(v.Assets, AssetView{Asset: t.Asset})
 		}
 		j := jobView(set, t)
+		j.addBefore(before)
 		if len(failing) > 0 && j.State.Holds() {
 			if said := failing[t.Subject()]; said != nil {
 				j.State, j.Failure = Failed, said
@@ -190,6 +195,43 @@ func jobView(s *results.Set, t *job.Task) JobView {
 		}
 	}
 	return j
+}
+
+// addBefore adds what the last build had of a job and its parts, if the job has other settings now.
+func (j *JobView) addBefore(before KeyBefore) {
+	if j.Why == nil || j.Why.Cause != engine.SettingsChanged || j.Last != nil {
+		return
+	}
+	had := func(subject string, now engine.Key) *engine.Trace {
+		if k := before(subject, now); k != nil {
+			if traces := j.set.Traces.Traces(*k); len(traces) > 0 {
+				return traces[0]
+			}
+		}
+		return nil
+	}
+	if j.Last = had(j.task.Subject(), j.task.Key); j.Last == nil {
+		return
+	}
+	j.LastRun = j.Last
+	for i := range j.Last.Observations {
+		o := &j.Last.Observations[i]
+		if o.Kind != engine.Outline {
+			continue
+		}
+		s := task.ParseSubject(o.Subject)
+		if s.Part == "" || s.Asset != j.task.Asset.ID {
+			continue
+		}
+		if tr := had(o.Subject, engine.Key{}); tr != nil {
+			part := JobView{
+				task: j.task, Part: s.Part, Platform: j.Platform, Processor: j.Processor, State: Stale, Why: j.Why, Last: tr, LastRun: tr, set: j.set,
+			}
+			if j.Parts = append(j.Parts, part); tr.Build > j.LastRun.Build {
+				j.LastRun = tr
+			}
+		}
+	}
 }
 
 // Asset finds an asset by id or path, or by a path relative to the project folder.

@@ -72,9 +72,12 @@ func TestNinePatch(t *testing.T) {
 	if f := frameOf(t, off, "box.9"); f.Patch != nil || f.SourceW != 12 {
 		t.Errorf("nine_patch = false: %+v", f)
 	}
+	hint := `delete it or rename it; or write in the rule of the atlas: settings.exclude = ["drafts/**", "box.png"], or allow = ["K1313"]`
 	both := run(t, map[string][]byte{"ui/box.9.png": patch(10, 8, [4][2]int{stretch}), "ui/box.png": fill(3, 3, red)}, settings(func(*Settings) {}))
 	if f := frameOf(t, both, "box"); f.Patch == nil || len(both.Parts["layout"].Warnings) != 1 || !strings.Contains(both.Parts["layout"].Warnings[0].Text, `"box.png"`) {
 		t.Errorf("%+v, %v", f, both.Parts["layout"].Warnings)
+	} else if got := both.Parts["layout"].Warnings[0].Hint; got != hint {
+		t.Errorf("%s, want %s", got, hint)
 	}
 }
 

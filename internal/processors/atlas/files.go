@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -82,6 +83,32 @@ func sprites(job processor.Job, parcel string) (paths []string, err error) {
 		}
 	}
 	return paths, err
+}
+
+// noSprites is the warning about the atlas of a parcel that has no image: why, and what to do.
+func noSprites(job processor.Job, s *Settings) (processor.Problem, error) {
+	listed, err := job.Assets(parcelMark + s.Parcel)
+	sprites, other := 0, -1 // an image with another processor
+	for i := range listed {
+		switch {
+		case listed[i].Type == table.Sprite:
+			sprites++
+		case other < 0 && !listed[i].Folder && slices.Contains(extensions, path.Ext(listed[i].Asset.Path)):
+			other = i
+		}
+	}
+	p := processor.Problem{
+		Code: string(diag.AtlasNoSprites), Text: fmt.Sprintf(`the atlas is empty: parcel %q holds no image with processor = "sprite"`, s.Parcel),
+		Hint: "refer to the images in an asset of the parcel (a file that is copied refers to nothing), or name them in its assets",
+	}
+	switch {
+	case sprites > 0:
+		p.Text = fmt.Sprintf("the atlas is empty: its settings leave out all %d images of parcel %q", sprites, s.Parcel)
+		p.Hint = emptyHint(s)
+	case other >= 0:
+		p.Hint = fmt.Sprintf("a rule has to give them that processor: match = %q, processor = \"sprite\"; now it is %q", listed[other].Asset.Path, listed[other].Processor)
+	}
+	return p, err
 }
 
 // parcelMark begins the pattern of all that a parcel holds.
@@ -204,20 +231,32 @@ func (p *plans) distinct(sources []source) (all []source, problems []error) {
 		}
 	}
 	if len(left) > 0 {
-		p.warned = append(p.warned, leftOut(left))
+		p.warned = append(p.warned, leftOut(left, p.s.Exclude))
 	}
 	slices.SortFunc(all, func(a, b source) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.density, b.density)) })
 	return all, problems
 }
 
 // leftOut is the warning about images that have a nine-patch of their name: the first by name, and their
-// number.
-func leftOut(files []string) processor.Problem {
-	text := fmt.Sprintf("image %q is left out: a nine-patch has its name", files[0])
+// number. The hint has the setting that excludes them.
+func leftOut(files, excluded []string) processor.Problem {
+	text, them := fmt.Sprintf("image %q is left out: a nine-patch has its name", files[0]), "it"
 	if n := len(files) - 1; n > 0 {
-		text = fmt.Sprintf("images %q and %d more are left out: nine-patches have their names", files[0], n)
+		text, them = fmt.Sprintf("images %q and %d more are left out: nine-patches have their names", files[0], n), "them"
 	}
-	return processor.Problem{Code: string(diag.AtlasPlain), Text: text, Hint: "delete them, rename them, or exclude them"}
+	exclude := ""
+	if len(files) <= 10 {
+		patterns := slices.Clone(excluded)
+		for _, f := range files {
+			patterns = append(patterns, processor.QuoteGlob(f))
+		}
+		for i, p := range patterns {
+			patterns[i] = strconv.Quote(p)
+		}
+		exclude = fmt.Sprintf("settings.exclude = [%s], or ", strings.Join(patterns, ", "))
+	}
+	hint := fmt.Sprintf(`delete %s or rename %s; or write in the rule of the atlas: %sallow = [%q]`, them, them, exclude, diag.AtlasPlain)
+	return processor.Problem{Code: string(diag.AtlasPlain), Text: text, Hint: hint}
 }
 
 // sameName is the error for two images with the same name.

@@ -105,6 +105,13 @@ func (p proc) layout(job processor.Job) error {
 	if err := plans.look(files); err != nil {
 		return err
 	}
+	if plans.s.Parcel != "" && len(plans.images) == 0 {
+		w, err := noSprites(job, plans.s)
+		if err != nil {
+			return err
+		}
+		plans.warned = append(plans.warned, w)
+	}
 	for _, w := range plans.warned {
 		job.Warn(w)
 	}

@@ -27,6 +27,10 @@ type Reader struct {
 	mu   sync.Mutex
 	conn *sqlite.Conn
 	path string
+
+	// Code are the files that the project's own processors are made of, for Deps and Rdeps: pairs of a processor and a file, relative
+	// to the project folder. The database does not have them.
+	Code [][2]string
 }
 
 // Result is a table of answers.

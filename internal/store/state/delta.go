@@ -165,6 +165,7 @@ func (s *Snapshot) take(d *Delta) bool {
 }
 
 func (t *Tasks) take(d *Delta) bool {
+	t.named = nil
 	for _, c := range d.Tasks {
 		if !t.change(c.Number, c.TaskState) {
 			return false

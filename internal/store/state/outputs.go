@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"encoding/binary"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"sort"
@@ -276,6 +277,7 @@ type Tasks struct {
 	changed map[int]TaskState // changes by deltas
 	more    []TaskState       // added by deltas
 	byKey   []int32           // hash table by key of numbers + 1; the size is a power of two
+	named   []int32           // the same by subject, made when it is first needed
 	edges   edges
 }
 
@@ -426,6 +428,18 @@ func (t *Tasks) Ignores(k [digest.Size]byte) bool {
 	return ok && !t.At(n).Gone && t.At(n).Ignores
 }
 
+// Subject is the subject of the task with a key, "" if it is not known. A nil table has none.
+func (t *Tasks) Subject(k [digest.Size]byte) string {
+	if t == nil {
+		return ""
+	}
+	n, ok := t.ByKey(k)
+	if !ok {
+		return ""
+	}
+	return t.At(n).Subject
+}
+
 // ByKey finds the task with a key.
 func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 	if t.byKey == nil {
@@ -439,6 +453,45 @@ func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 	}
 	return 0, false
 }
+
+// BySubject finds the task with a subject: that of the project, else the former one with the greatest number.
+func (t *Tasks) BySubject(subject string) (int, bool) {
+	if t.named == nil {
+		t.nameAll()
+	}
+	n := t.named[t.nameSlot(subject)] - 1
+	return int(n), n >= 0
+}
+
+// nameAll makes the hash table by subject.
+func (t *Tasks) nameAll() {
+	size := 16
+	for size < 2*t.Len() {
+		size *= 2
+	}
+	t.named = make([]int32, size)
+	for i, at := range t.All() {
+		if at.Subject == "" {
+			continue
+		}
+		k := t.nameSlot(at.Subject)
+		if had := t.named[k]; had == 0 || !at.Gone || t.At(int(had-1)).Gone {
+			t.named[k] = int32(i + 1)
+		}
+	}
+}
+
+// nameSlot is where the hash table by subject has a subject, or would have it.
+func (t *Tasks) nameSlot(subject string) int {
+	mask := len(t.named) - 1
+	at := int(maphash.String(nameSeed, subject)) & mask
+	for t.named[at] != 0 && t.At(int(t.named[at]-1)).Subject != subject {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+var nameSeed = maphash.MakeSeed()
 
 func slot(key []byte, mask int) int { return int(binary.LittleEndian.Uint64(key)) & mask }
 

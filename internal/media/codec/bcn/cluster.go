@@ -64,6 +64,10 @@ var allShapes = sync.OnceValue(func() *[2][17]shapes {
 
 // sort sorts the pixels along an axis.
 func (c *colors) sort(axis rgb) {
+	if c.by != nil && c.n == 16 {
+		c.sortLanes(axis)
+		return
+	}
 	var keys [16]int32
 	for i := range keys {
 		keys[i] = worst
@@ -112,10 +116,10 @@ func (c *colors) cluster(f Format, most int) (best ends) {
 	}
 	if c.by != nil && c.n == 16 {
 		c.clusterLanes(most)
-	} else {
-		gain, spread := c.measure(s, three)
-		c.pick(s, most, gain, spread)
+		return c.solveTop(f)
 	}
+	gain, spread := c.measure(s, three)
+	c.pick(s, most, gain, spread)
 	least := worst
 	for i := range c.top {
 		runs, base := c.fit(&c.top[i])
@@ -245,11 +249,21 @@ func (c *colors) fit(s *shape) (runs int, f fit) {
 		after := f.n - int32(cut)
 		f.t += after
 		f.tt += int32(2*i+1) * after // (i+1)^2 - i^2
+		tail := c.from(cut)
 		for k := range f.tx {
-			f.tx[k] += c.tail[cut][k]
+			f.tx[k] += tail[k]
 		}
 	}
 	return len(cuts) + 1, f
+}
+
+// from returns the sum of the colours from a place on.
+func (c *colors) from(cut uint8) rgb {
+	if c.by == nil || c.n < 16 {
+		return c.tail[cut]
+	}
+	t, i := &c.by.tails, (cut-1)&15
+	return rgb{int32(t[0][i]), int32(t[1][i]), int32(t[2][i])}
 }
 
 // moved returns the sums for the places t*step + first.

@@ -5,11 +5,11 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // colors is the colour of a block during the search for its endpoints.
 type colors struct {
 	n     int       // pixels with a colour: all except the transparent ones of BC1A
-	x     [16]rgb   // their colours
+	x     [16]rgb   // their colours; in vector code only the first, see unpack
 	who   [16]uint8 // their numbers in the block
 	sum   rgb       // the sum of their colours
-	order [16]uint8 // the pixels in order along an axis
-	tail  [17]rgb   // the sums of the colours from each pixel to the last, in that order
+	order [16]uint8 // the pixels in order along an axis; in vector code, the place of each in that order
+	tail  [17]rgb   // the sums of the colours from each pixel to the last, in that order; not in vector code
 
 	gains [maxShapes]int32 // of all shapes, see shape
 	top   []shape          // the most promising ones, best first
@@ -56,9 +56,6 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	if c.n == 0 {
 		return 0xffffffff_00000000 // all transparent
 	}
-	if c.by != nil && c.n == 16 {
-		c.by.fill(&c.x)
-	}
 	if same {
 		return c.write(c.solid(c.x[0], f))
 	}
@@ -92,6 +89,9 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 
 // load stores the pixels that have a colour, and reports whether they all have the same.
 func (c *colors) load(pixels *[64]byte, f Format) (same bool) {
+	if c.by != nil && (f != BC1A || opaque(pixels)) {
+		return c.loadLanes(pixels)
+	}
 	c.n, c.sum, same = 0, rgb{}, true
 	for i := range 16 {
 		if f == BC1A && pixels[4*i+3] < 128 {
@@ -108,6 +108,16 @@ func (c *colors) load(pixels *[64]byte, f Format) (same bool) {
 	return same
 }
 
+// opaque reports whether all pixels have a colour in BC1A.
+func opaque(pixels *[64]byte) bool {
+	for i := range 16 {
+		if pixels[4*i+3] < 128 {
+			return false
+		}
+	}
+	return true
+}
+
 // may reports whether a block can have its second endpoint at place last.
 func (c *colors) may(last int32, f Format) bool {
 	if last == 2 {
@@ -119,7 +129,23 @@ func (c *colors) may(last int32, f Format) bool {
 // axis returns the direction of the greatest spread of the colours, scaled so that its largest component is about 1024. It
 // is the first eigenvector of their covariance; the eighth power of the matrix maps almost every vector to it.
 func (c *colors) axis() rgb {
-	var m [6]float32 // rr rg rb gg gb bb
+	m := c.powers()
+	v, d := [3]float32{m[0], m[1], m[2]}, m[0]
+	if m[3] > d {
+		v, d = [3]float32{m[1], m[3], m[4]}, m[3]
+	}
+	if m[5] > d {
+		v, d = [3]float32{m[2], m[4], m[5]}, m[5]
+	}
+	s := 1024 / d
+	return rgb{int32(v[0] * s), int32(v[1] * s), int32(v[2] * s)}
+}
+
+// powers returns the eighth power of the covariance, up to a factor: rr rg rb gg gb bb.
+func (c *colors) powers() (m [6]float32) {
+	if c.by != nil && c.n == 16 {
+		return [6]float32(c.by.powers[:6])
+	}
 	n := int32(c.n)
 	for _, p := range c.x[:c.n] {
 		r, g, b := float32(n*p[0]-c.sum[0]), float32(n*p[1]-c.sum[1]), float32(n*p[2]-c.sum[2])
@@ -144,15 +170,7 @@ func (c *colors) axis() rgb {
 			float32(m[2]*m[2]) + float32(m[4]*m[4]) + float32(m[5]*m[5]),
 		}
 	}
-	v, d := [3]float32{m[0], m[1], m[2]}, m[0]
-	if m[3] > d {
-		v, d = [3]float32{m[1], m[3], m[4]}, m[3]
-	}
-	if m[5] > d {
-		v, d = [3]float32{m[2], m[4], m[5]}, m[5]
-	}
-	s := 1024 / d
-	return rgb{int32(v[0] * s), int32(v[1] * s), int32(v[2] * s)}
+	return m
 }
 
 // extremes returns endpoints on the line through the mean of the colours along an axis, at 7/8 of the distance to the
@@ -160,6 +178,9 @@ func (c *colors) axis() rgb {
 // nearest, so that they do not coincide for similar colours: 2 dB in a clear sky.
 func (c *colors) extremes(axis rgb, f Format) ends {
 	least, most := worst, -worst
+	if c.by != nil && c.n == 16 {
+		c.unpack()
+	}
 	for _, p := range c.x[:c.n] {
 		d := p[0]*axis[0] + p[1]*axis[1] + p[2]*axis[2]
 		least, most = min(least, d), max(most, d)
@@ -201,28 +222,35 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 	return e, err
 }
 
-// polish moves the endpoints of a channel by single steps while the error decreases.
+// polish moves the endpoints of a channel by single steps while the error decreases. It tries all moves in turn, and ends when
+// none of them has helped since the last one that did.
 func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
 	if c.by != nil && c.n == 16 {
 		return c.polishLanes(e, err, ways)
 	}
-	for moved := err > 0; moved; {
-		moved = false
-		for k, top := range levels {
-			for _, d := range moves[:ways] {
-				t := e
-				t.q[0][k] += d[0]
-				t.q[1][k] += d[1]
-				if min(t.q[0][k], t.q[1][k]) < 0 || max(t.q[0][k], t.q[1][k]) > top {
-					continue
-				}
-				if _, now := c.assign(&t); now < err {
-					e, err, moved = t, now, true
-				}
-			}
+	for i, left := 0, 3*ways; left > 0 && err > 0; i++ {
+		if i == 3*ways {
+			i = 0
+		}
+		left--
+		t, ok := e.moved(i, ways)
+		if !ok {
+			continue
+		}
+		if _, now := c.assign(&t); now < err {
+			e, err, left = t, now, 3*ways
 		}
 	}
 	return e, err
+}
+
+// moved returns the endpoints after a move, and reports whether they exist.
+func (e ends) moved(i, ways int) (ends, bool) {
+	k, d := i/ways, &moves[i%ways&7]
+	a, b := &e.q[0][k], &e.q[1][k]
+	*a += d[0]
+	*b += d[1]
+	return e, min(*a, *b) >= 0 && max(*a, *b) <= levels[k]
 }
 
 // levels are the greatest endpoint values.

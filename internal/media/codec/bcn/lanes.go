@@ -95,18 +95,39 @@ func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
 
 // colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
-	rg, b   [16]uint32 // the pixels as words: red and green, blue and 0
-	sums    [3][16]float32
+	rg, b   [16]uint32     // the pixels as words: red and green, blue and 0
+	powers  [8]float32     // of colors.powers, and two numbers without a meaning
+	tails   [3][16]int16   // sums of the colours from each place on, but the first
+	sums    [3][16]float32 // 16 times their deviation from the mean
+	spread  float32        // the sum of the colours' squared distances from their mean
 	scratch [36 * 8]float32
 	gains   [8 * shapeGroups]int32
 	found   [8 * shapeGroups]uint16
+	eight   eight
 }
 
-// fill stores the pixels.
-func (l *colorLanes) fill(x *[16]rgb) {
-	for i := range x {
-		p := &x[i]
-		l.rg[i], l.b[i] = uint32(p[0]|p[1]<<16), uint32(p[2])
+// eight are up to eight fits for solveEight, and its results.
+type eight struct {
+	n    int
+	sums [6][8]int32 // last, t, tt and tx of each
+	ends [6][8]int32 // q of each
+	errs [8]int32
+}
+
+// loadLanes is load for 16 pixels with a colour. It also finds what axis needs.
+func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
+	var sum [4]int32
+	same = loadColors(pixels, &c.by.rg[0], &sum, &c.by.powers)
+	c.n, c.sum = 16, rgb{sum[0], sum[1], sum[2]}
+	c.x[0] = rgb{int32(pixels[0]), int32(pixels[1]), int32(pixels[2])}
+	return same
+}
+
+// unpack stores the colours of all pixels.
+func (c *colors) unpack() {
+	for i := range c.x {
+		rg, b := c.by.rg[i], c.by.b[i]
+		c.x[i] = rgb{int32(rg & 0xffff), int32(rg >> 16), int32(b)}
 	}
 }
 
@@ -142,52 +163,91 @@ func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
 	return ends{f.last, [2]rgb{{q[0], q[1], q[2]}, {q[4], q[5], q[6]}}}, sum
 }
 
-// polishLanes is polish with the errors of all moves computed at once; it tries them in the same order.
+// solveTop returns the best endpoints for the most promising shapes, solving eight uses of them at once.
+func (c *colors) solveTop(f Format) (best ends) {
+	least, by := worst, &c.by.eight
+	by.n = 0
+	for i := range c.top {
+		runs, base := c.fit(&c.top[i])
+		for _, u := range uses[runs] {
+			if u.last == 2 && f == BC3 {
+				continue
+			}
+			by.add(base.moved(u))
+			if by.n == 8 {
+				best, least = by.solve(&c.sum, best, least)
+			}
+		}
+	}
+	best, _ = by.solve(&c.sum, best, least)
+	return best
+}
+
+func (e *eight) add(f fit) {
+	i := e.n & 7
+	e.sums[0][i], e.sums[1][i], e.sums[2][i] = f.last, f.t, f.tt
+	e.sums[3][i], e.sums[4][i], e.sums[5][i] = f.tx[0], f.tx[1], f.tx[2]
+	e.n++
+}
+
+// solve solves the fits, forgets them, and returns the first of the best results, unless none is better than the one given.
+func (e *eight) solve(x *rgb, best ends, least int32) (ends, int32) {
+	if e.n == 0 {
+		return best, least
+	}
+	solveEight(&e.sums, &x[0], &e.ends, &e.errs)
+	at := -1
+	for i := range e.n & 15 {
+		if e.errs[i&7] < least {
+			at, least = i, e.errs[i&7]
+		}
+	}
+	if i := at & 7; at >= 0 {
+		q := &e.ends
+		best = ends{e.sums[0][i], [2]rgb{{q[0][i], q[1][i], q[2][i]}, {q[3][i], q[4][i], q[5][i]}}}
+	}
+	e.n = 0
+	return best, least
+}
+
+// polishLanes is polish with the errors of many moves computed at once; it tries them in the same order.
 func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
-	for moved := err > 0; moved; {
-		moved = false
-		n := 3 * ways
-		errs := c.around(&e, 0, ways)
-		for i := range n {
+	n := 3 * ways
+	var errs [24]int32
+	for at, left := 0, n; left > 0 && err > 0; {
+		some := min(left, n-at)
+		words := e.words()
+		endErrors(&c.by.rg[0], &words, &laneMoves()[ways>>3&1][at%24], int(e.last), some, &errs[0])
+		left -= some
+		next := at + some
+		for i := range some {
 			if errs[i%24] >= err {
 				continue
 			}
-			t := e
-			k := i / ways
-			t.move(k, i%ways)
-			if min(t.q[0][k], t.q[1][k]) < 0 || max(t.q[0][k], t.q[1][k]) > levels[k] {
-				continue
+			if t, ok := e.moved(at+i, ways); ok { // the errors of others are meaningless
+				e, err, left, next = t, errs[i%24], n, at+i+1
+				break
 			}
-			e, err, moved = t, errs[i%24], true
-			errs = c.around(&e, i+1, ways)
+		}
+		if at = next; at == n {
+			at = 0
 		}
 	}
 	return e, err
 }
 
-func (e *ends) move(k, i int) {
-	e.q[0][k] += moves[i&7][0]
-	e.q[1][k] += moves[i&7][1]
-}
-
-// around returns the errors of the ends for all moves from the given number on. The error of invalid ends is meaningless.
-func (c *colors) around(e *ends, from, ways int) (errs [24]int32) {
-	var all [24][8]int16
-	n := 3 * ways
-	if from == n {
-		return errs
+// laneMoves has the moves of endpoints in the layout of endErrors, for 4 and 8 ways.
+var laneMoves = sync.OnceValue(func() *[2][24][8]int16 {
+	t := new([2][24][8]int16)
+	for i := range t {
+		ways := 4 + 4*i
+		for j := range 3 * ways {
+			k, d := j/ways, moves[j%ways]
+			t[i][j][k], t[i][j][k+4] = int16(d[0]), int16(d[1])
+		}
 	}
-	words := e.words()
-	for i := from; i < n; i++ {
-		k, d := i/ways, &moves[i%ways&7]
-		w := &all[i%24]
-		*w = words
-		w[k&3] += int16(d[0])
-		w[(k&3)+4] += int16(d[1])
-	}
-	endErrors(&c.by.rg[0], &all[from%24], int(e.last), n-from, &errs[from%24])
-	return errs
-}
+	return t
+})
 
 // shapeGroups is the number of vectors of shapes of 16 pixels, in the order of shapeGains.
 const shapeGroups = 156
@@ -218,22 +278,21 @@ var laneShapes = sync.OnceValue(func() *struct {
 	return t
 })
 
+// sortLanes is sort for 16 pixels, and the part of measure that does not depend on shapes.
+func (c *colors) sortLanes(axis rgb) {
+	l := c.by
+	words := [2]uint32{uint32(axis[0]&0xffff | axis[1]<<16), uint32(axis[2] & 0xffff)}
+	l.spread = orderLanes(&l.rg[0], &words, &c.sum[0], &c.order, &l.tails, &l.sums) / 256
+}
+
 // clusterLanes is measure and pick for 16 pixels.
 func (c *colors) clusterLanes(most int) {
 	l, s := c.by, laneShapes()
-	var v [17][3]float32
-	for i := 1; i < 16; i++ {
-		for k := range 3 {
-			v[i][k] = float32(16*c.tail[i][k] - int32(16-i)*c.sum[k])
-			l.sums[k][i-1] = v[i][k]
-		}
-	}
-	spread := spreadOf(&v, 16)
 	var all [24]int32
 	shapeGains(&l.sums, &s.inverse[0], &l.scratch[0], &l.gains[0], &all)
-	// Gains below the least of the most promising ones would not be kept.
+	// Gains below the least of the most promising ones would not be kept. It is at least the same of the greatest gains of parts.
 	best := greatest(&all, most)
-	limit := max(limitOf(math.Float32frombits(uint32(best[0])), spread), best[(most-1)&15])
+	limit := max(limitOf(math.Float32frombits(uint32(best[0])), l.spread), best[(most-1)&15])
 	c.top = c.top[:0]
 	for _, at := range l.found[:shapesAbove(&l.gains[0], shapeGroups, limit, &l.found[0])] {
 		limit = c.offer(s.cuts[at], l.gains[at], most, limit)
@@ -242,6 +301,16 @@ func (c *colors) clusterLanes(most int) {
 
 // greatest returns the n greatest gains, up to 16 and none below 0, in order.
 func greatest(all *[24]int32, n int) (best [16]int32) {
+	if n <= 3 { // without branches
+		var first, second, third int32
+		for _, g := range all {
+			a := min(first, g)
+			first = max(first, g)
+			b := min(second, a)
+			second, third = max(second, a), max(third, b)
+		}
+		return [16]int32{first, second, third}
+	}
 	for _, g := range all {
 		k := n - 1
 		if g <= best[k&15] {

@@ -7,7 +7,7 @@ var lanes = false
 
 func lineErrors(*[16]uint8, *[8]int16, *[8]int16, *int16, *[8]int32) {}
 
-func endErrors(_ *uint32, _ *[8]int16, _, _ int, _ *int32)                         {}
+func endErrors(_ *uint32, _, _ *[8]int16, _, _ int, _ *int32)                      {}
 func endSums(_ *uint32, _ *[8]int16, _ int, _ *[12]int32)                          {}
 func shapeGains(_ *[3][16]float32, _ *float32, _ *float32, _ *int32, _ *[24]int32) {}
 func shapesAbove(_ *int32, _ int, _ int32, _ *uint16) int                          { return 0 }
@@ -15,3 +15,11 @@ func shapesAbove(_ *int32, _ int, _ int32, _ *uint16) int                       
 func solveLanes(_ *[8]int32, _, _, _, _ int32, _, _ float32, _ *[8]int32) int32 { return 0 }
 
 func nearestLanes(*uint32, *[4]uint64, *[4]uint32) uint32 { return 0 }
+
+func solveEight(*[6][8]int32, *int32, *[6][8]int32, *[8]int32) {}
+
+func orderLanes(*uint32, *[2]uint32, *int32, *[16]uint8, *[3][16]int16, *[3][16]float32) float32 {
+	return 0
+}
+
+func loadColors(*[64]byte, *uint32, *[4]int32, *[8]float32) bool { return false }

@@ -132,3 +132,49 @@ func TestGenerated(t *testing.T) {
 		t.Errorf("lanes_amd64.s begins with\n%s\nwant\n%s\nrun go generate in this folder", head, want)
 	}
 }
+
+// Each step of vector code gives the same as that of plain Go: sums, directions, orders, and the best endpoints of a cluster.
+func TestColorSteps(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	defer func() { lanes = true }()
+	r := rand.New(rand.NewPCG(9, 10))
+	for i := range 20000 {
+		var pixels [64]byte
+		around, strength := r.IntN(256), 1+r.IntN(256)
+		for j := range pixels {
+			pixels[j] = byte(min(max(around+r.IntN(strength)-strength/2, 0), 255))
+		}
+		plain, wide := new(colors), &colors{by: new(colorLanes)}
+		f := []Format{BC1, BC3}[i%2]
+		same := plain.load(&pixels, f)
+		if got := wide.load(&pixels, f); got != same || wide.n != 16 || wide.sum != plain.sum {
+			t.Fatalf("%v: equal %v, sum %v; plain %v, %v", pixels, got, wide.sum, same, plain.sum)
+		}
+		if same {
+			continue
+		}
+		axis := plain.axis()
+		if got := wide.axis(); got != axis {
+			t.Fatalf("%v: axis %v, plain %v", pixels, got, axis)
+		}
+		plain.sort(axis)
+		wide.sort(axis)
+		for cut := uint8(1); cut <= 16; cut++ {
+			if got, want := wide.from(cut), plain.from(cut); got != want {
+				t.Fatalf("%v: sum from %d on %v, plain %v", pixels, cut, got, want)
+			}
+		}
+		if _, spread := plain.measure(&allShapes()[0][16], false); spread != wide.by.spread {
+			t.Fatalf("%v: spread %v, plain %v", pixels, wide.by.spread, spread)
+		}
+		most := []int{1, 2, 3, 16}[r.IntN(4)]
+		lanes = true
+		got := wide.cluster(f, most)
+		lanes = false
+		if want := plain.cluster(f, most); got != want {
+			t.Fatalf("%v: ends %v, plain %v", pixels, got, want)
+		}
+	}
+}

@@ -278,3 +278,48 @@ func FuzzDecodeBC7(f *testing.F) {
 		}
 	})
 }
+
+// The error of the best attempt is that of the decoded block, and restarts never increase it.
+func TestAttempts(t *testing.T) {
+	for q := block.Fast; q <= block.Draft; q++ {
+		e, plain := newEncoder7(q), newEncoder7(q)
+		plain.restarts = 0
+		for i, pix := range someBlocks(1000) {
+			var from, to [64]byte
+			for j, p := range pix {
+				for c, v := range p {
+					if c == 3 && i%8 < 4 {
+						v = 255
+					}
+					from[4*j+c] = byte(v)
+				}
+			}
+			if e.load(&from) {
+				continue
+			}
+			e.search()
+			b := e.kept[0].block()
+			b.pixels(&to)
+			err := int32(0)
+			for j := range from {
+				d := int32(from[j]) - int32(to[j])
+				err += d * d
+				if i%8 < 4 && j%4 == 3 && d != 0 {
+					t.Fatalf("quality %d, block %d: alpha 255 became %d", q, i, to[j])
+				}
+			}
+			if err != e.least() {
+				t.Fatalf("quality %d, block %d, mode %d: the error is %d, not %d", q, i, b.mode, err, e.least())
+			}
+			if q != block.Normal {
+				continue
+			}
+			plain.load(&from)
+			plain.sweeps = 0
+			plain.search()
+			if err > plain.least() {
+				t.Errorf("block %d: restarts increase the error from %d to %d", i, plain.least(), err)
+			}
+		}
+	}
+}

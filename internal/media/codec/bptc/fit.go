@@ -1,6 +1,9 @@
 package bptc
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // group has the pixels of one subset. Channels that a fit must ignore are zero.
 type group struct {
@@ -70,31 +73,68 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 	g.pack()
 }
 
-// fit finds a line from the principal axis of the pixels, then by least squares over the indices of each line, while the
-// error decreases, at most rounds times. It stops if the error is above twice the useful error, because least squares rarely
-// halve it. The endpoints are rounded together to values that mode m can store, so that the error, a quadric, grows least.
+// fit finds a line from the principal axis of the pixels, see descend.
 func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, best *fitted) {
-	var try fitted
-	var s sums
 	var ends [2][4]float32
 	g.span(&ends)
+	g.descend(m, indexBits, parities, rounds, use, &ends, best, nil)
+}
+
+// descend finds a line from a given one by least squares over the indices of each line, while the error decreases, at most
+// rounds times. It stops if the error is above twice the useful error, because least squares rarely halve it. The endpoints are
+// rounded together to values that mode m can store, so that the error, a quadric, grows least. It also stops at indices that are
+// known. It overwrites ends. The group has the sums of span.
+func (g *group) descend(m *mode7, indexBits, parities uint8, rounds int, use int32, ends *[2][4]float32, best *fitted, known *known) {
+	var try fitted
+	var s sums
 	q := quadric{1, 0, 1}
 	best.err = far
 	for {
 		if g.lanes != nil {
 			roundLanes(&g.lanes[0][0], &parityLanes[0][0], &ends[0][0], &q.a, uint32(parities), &try.stored[0][0], &try.shown[0][0])
 		} else {
-			m.round(&ends, q, parities, &try.line)
+			m.round(ends, q, parities, &try.line)
 		}
 		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
 		if try.err >= best.err {
 			return
 		}
 		*best = try
-		if rounds--; rounds < 0 || best.err == 0 || best.err/2 > use || !g.solve(&s, &ends, &q) {
+		if rounds--; rounds < 0 || best.err == 0 || best.err/2 > use || known.has(&try.index, g.n) || !g.solve(&s, ends, &q) {
 			return
 		}
 	}
+}
+
+// known has indices of a group for which least squares have been solved.
+type known struct {
+	list [32][16]uint8
+	n    int
+}
+
+// has reports whether the indices of n pixels are known, and adds them.
+func (k *known) has(index *[16]uint8, n int) bool {
+	if k == nil {
+		return false
+	}
+	low, high := ^uint64(0), ^uint64(0) // the bytes of n pixels; others have no meaning
+	if n < 8 {
+		low, high = 1<<(8*n)-1, 0
+	} else {
+		high >>= 8 * (16 - n)
+	}
+	a, b := binary.LittleEndian.Uint64(index[:8])&low, binary.LittleEndian.Uint64(index[8:])&high
+	for i := range k.list[:k.n] {
+		other := &k.list[i]
+		if binary.LittleEndian.Uint64(other[:8])&low == a && binary.LittleEndian.Uint64(other[8:])&high == b {
+			return true
+		}
+	}
+	if k.n < len(k.list) {
+		k.list[k.n] = *index
+		k.n++
+	}
+	return false
 }
 
 // settle finds the line that fit would find if any endpoint could be stored, for pixels below 1<<scaledBits. Endpoints that
