@@ -15,6 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,12 +112,32 @@ func newPlayer(t *testing.T) *player {
 		}
 	}
 	p := &player{t, xvfb, filepath.Join(t.TempDir(), "game")}
-	compile := exec.Command("go", "build", "-o", p.game, ".")
+	compile := exec.Command("go", "build", "-o", p.game, "-tags", soundTags(), ".")
 	compile.Dir, compile.Env = "game", append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return p
+}
+
+// soundTags returns the build tags of the game: without ALSA's headers it is compiled without a sound device.
+func soundTags() string {
+	if exec.Command("pkg-config", "--exists", "alsa").Run() != nil && runtime.GOOS == "linux" {
+		return "nosound"
+	}
+	return ""
+}
+
+// onlySilent fails if the game printed more than one line, or something else than that there is no sound device.
+func (p *player) onlySilent(errs string) {
+	p.t.Helper()
+	for i, line := range slices.Collect(strings.Lines(errs)) {
+		text, ok := strings.CutPrefix(line, "knights: no sound: ")
+		if i > 0 || !ok || !strings.HasPrefix(text, "oto: ") && !strings.Contains(text, "-tags nosound") {
+			p.t.Errorf("the game printed:\n%s", errs)
+			return
+		}
+	}
 }
 
 // play runs the game, and returns its screenshot. shown is called when it shows something.
@@ -143,6 +165,7 @@ func (p *player) play(shown func(), args ...string) []byte {
 	if err := c.Wait(); err != nil {
 		p.t.Fatalf("%v: %v\n%s", c.Args, err, errs.Bytes())
 	}
+	p.onlySilent(errs.String())
 	data, err := os.ReadFile(shot)
 	if err != nil {
 		p.t.Fatal(err)
@@ -150,10 +173,27 @@ func (p *player) play(shown func(), args ...string) []byte {
 	return data
 }
 
-// TestGame runs the game with the parcel.
+// TestGameSounds runs the tests of the game's mixer, which compare what a sound device would get with the built sounds.
+func TestGameSounds(t *testing.T) {
+	thorough.Only(t, "a module of its own is compiled")
+	parcel := filepath.Join(filepath.Dir(buildExample(t, copyExample(t))), "sounds.parcel")
+	c := exec.Command("go", "test", "-vet=off", "-v", "./mix")
+	c.Dir, c.Env = "game", append(os.Environ(), "KNIGHTS_SOUNDS="+parcel)
+	out, err := c.CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("--- SKIP")) || !bytes.Contains(out, []byte("--- PASS: TestTheme")) {
+		t.Errorf("%v: %v\n%s", c.Args, err, out)
+	}
+}
+
+// TestGame runs the game with the parcel, and the game's own tests.
 func TestGame(t *testing.T) {
 	thorough.Only(t, "a game is compiled, or a browser started")
 	p := newPlayer(t)
+	c := exec.Command(p.xvfb, "-a", "go", "test", "-vet=off", "-tags", soundTags(), ".")
+	c.Dir, c.Env = "game", append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %v\n%s", c.Args, err, out)
+	}
 	compareScene(t, p.play(nil, "-parcel", buildExample(t, copyExample(t))))
 }
 

@@ -12,6 +12,7 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hajimehoshi/ebiten/v2"
@@ -32,6 +33,7 @@ type game struct {
 	frame  func() bool // called before each frame; reports whether the scene has changed; nil if it never does
 	reload bool        // time restarts when the scene changes
 	shown  bool        // it was drawn at least once
+	sounds *sounds     // nil: silent
 }
 
 func (g *game) Update() error {
@@ -46,12 +48,17 @@ func (g *game) Update() error {
 	case g.screenshot != "" && g.ticks == g.at: // on a busy machine some ticks are not drawn: wait until this one is
 		return nil
 	}
+	if g.sounds != nil {
+		g.sounds.update(g.scene().steps(g.seconds(g.ticks), g.seconds(g.ticks+1)))
+	}
 	g.ticks++
 	return nil
 }
 
+func (g *game) seconds(ticks int) float64 { return float64(ticks) / ebiten.DefaultTPS }
+
 func (g *game) Draw(screen *ebiten.Image) {
-	g.scene().draw(screen, float64(g.ticks)/ebiten.DefaultTPS)
+	g.scene().draw(screen, g.seconds(g.ticks))
 	if !g.shown {
 		g.shown = true
 		fmt.Println("shown")
@@ -110,11 +117,20 @@ func (g *game) open(file string) error {
 		return fmt.Errorf("%w (kiln build -C .. makes it)", err)
 	}
 	defer parcel.Close()
-	handle, err := openParcels(parcel).Load(uint32(assets.SceneDataSceneYaml))
+	all := []*kilnrt.Parcel{parcel}
+	more, err := kilnrt.Open(filepath.Join(filepath.Dir(file), "sounds.parcel"))
+	if err == nil {
+		defer more.Close()
+		all = append(all, more)
+	}
+	lib := openParcels(all...)
+	handle, err := lib.Load(uint32(assets.SceneDataSceneYaml))
 	if err != nil {
 		return err
 	}
 	defer handle.Release()
+	g.sounds = listen(lib.load)
+	defer g.sounds.close()
 	return g.run(handle.Value)
 }
 
@@ -132,6 +148,8 @@ func (g *game) watch(address string) error {
 		return err
 	}
 	defer handle.Release()
+	g.sounds = listen(lib.load)
+	defer g.sounds.close()
 	g.frame = func() bool { return len(lib.Poll()) > 0 }
 	return g.run(handle.Value)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"time"
 
 	"github.com/hajimehoshi/ebiten/v2"
 
@@ -28,14 +29,18 @@ type thing struct {
 }
 
 // loaders load the products of Kiln, by type.
-var loaders = map[string]func(resources, *thing) (any, error){"texture": loadTexture, "atlas": loadAtlas, "data": loadScene}
+var loaders = map[string]func(resources, *thing) (any, error){
+	"texture": loadTexture, "atlas": loadAtlas, "data": loadScene, "sound": loadSound, "sounds": loadVariations,
+}
 
 // parcels are resources from parcels.
 type parcels struct{ *kilnrt.Library }
 
-func openParcels(p *kilnrt.Parcel) parcels {
+func openParcels(all ...*kilnrt.Parcel) parcels {
 	lib := parcels{kilnrt.NewLibrary()}
-	lib.Mount(p)
+	for _, p := range all {
+		lib.Mount(p)
+	}
 	for kind, load := range loaders {
 		lib.Register(kind, func(in *kilnrt.Loading) (any, error) {
 			return load(lib, &thing{&in.Resource, in.Resource.UUID, byID(in.Needs)})
@@ -52,6 +57,18 @@ func (p parcels) byName(name string) (uint32, error) {
 func (p parcels) byUUID(uuid [16]byte, sub uint32) (uint32, error) {
 	r, err := p.FindUUID(uuid, sub)
 	return r.ID, err
+}
+
+func (p parcels) load(id uint32) (handle, error) { return p.Load(id) }
+
+// load also waits, for a while, for what the first build has yet to make: the list of variations comes after its sounds.
+func (w watched) load(id uint32) (handle, error) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		h, err := w.Load(id)
+		if !errors.Is(err, kilnrt.ErrNotFound) || time.Now().After(end) {
+			return h, err
+		}
+	}
 }
 
 // watched are resources of the watcher. They change while the game runs.

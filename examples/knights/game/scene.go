@@ -107,6 +107,15 @@ func named[T any](g *getter, name string) (value T) {
 	return value
 }
 
+// steps returns how often a foot touches the ground from one time to another: twice in each run of an animation.
+func (s *scene) steps(from, to float64) (n int) {
+	for _, r := range s.runners {
+		feet := func(seconds float64) int { return int((seconds + r.begins) * r.rate * 2 / float64(len(r.frames))) }
+		n += feet(to) - feet(from)
+	}
+	return n
+}
+
 // draw draws the scene at a time after its begin. The page in web/ draws the same.
 func (s *scene) draw(screen *ebiten.Image, seconds float64) {
 	at := func(img *ebiten.Image, x, y, scaleX, scaleY float64) {

@@ -86,6 +86,87 @@ func TestLoopSeam(t *testing.T) {
 	}
 }
 
+// TestLoopSeam16 checks the numbers of docs/sounds.md: how well 16 bits can continue a sine. It is the rounding to 16 bits
+// that decides, at the seam of a loop as everywhere else.
+func TestLoopSeam16(t *testing.T) {
+	const frames, periods, step, amplitude = 12347, 100, 1.0 / 32768, 0.5
+	f := Format{Rate: 44100, Channels: 1}
+	samples := make([]float32, frames)
+	for i := range samples {
+		samples[i] = float32(amplitude * math.Sin(2*math.Pi*float64(i)*periods/frames))
+	}
+	fit, err := FitLoop(0, frames, f.Rate, 48000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversion := Conversion{Rate: 48000, Ratio: fit.Ratio}
+	conversion.Before, conversion.After, err = LoopEdges(Samples(f, samples), 0, frames, conversion.Reach(f.Rate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := resampled(t, Samples(f, samples), conversion)[:fit.End]
+	w := 2 * math.Pi * periods / float64(len(loop))
+	next := func(last, before float64) float64 { return 2*math.Cos(w)*last - before } // how a sine continues
+	rounded := func(dither bool) []float64 {
+		convert, out := Int16{Dither: dither}, make([]int16, len(loop))
+		convert.Convert(out, loop)
+		var all []float64
+		for _, v := range out {
+			all = append(all, float64(v))
+		}
+		return all
+	}
+	shaped := func(feedback float64) (all []float64) { // of the error of the frame before
+		off := 0.0
+		for _, v := range loop {
+			want := float64(v)/step - feedback*off
+			all = append(all, math.Round(want))
+			off = math.Round(want) - want
+		}
+		return all
+	}
+	least := rounded(false)[:2]
+	for i := range len(loop) - 2 {
+		least = append(least, math.Round(next(least[i+1], least[i])))
+	}
+	for _, c := range []struct {
+		how                string
+		out                []float64
+		frame, mean, worst float64 // in dB, as in docs/sounds.md
+	}{
+		{"rounded", rounded(false), -90.3, -87.3, -78.6},
+		{"dithered", rounded(true), -81, -82.5, -71.5},
+		{"shaped to low frequencies", shaped(-1), -84.4, -89, -79.2},
+		{"shaped to high frequencies", shaped(1), -84.3, -82.1, -73.1},
+		{"the least step", least, -18, -95, -90.3},
+	} {
+		at := func(i int) float64 { return c.out[(i+len(loop))%len(loop)] }
+		var frame, sum, worst float64
+		first, small := 0, 0
+		if c.how == "the least step" { // it does not meet its begin
+			first = 2
+		}
+		for i := range c.out {
+			frame = max(frame, math.Abs(at(i)-amplitude/step*math.Sin(w*float64(i))))
+			if i < first {
+				continue
+			}
+			off := math.Abs(next(at(i-1), at(i-2)) - at(i)) // for the first two frames, across the seam
+			sum, worst = sum+off*off, max(worst, off)
+			if Decibels(off*step/amplitude) < -90 {
+				small++
+			}
+		}
+		db := func(steps float64) float64 { return Decibels(steps * step / amplitude) }
+		mean := db(math.Sqrt(sum / float64(len(loop))))
+		t.Logf("%s: a frame is off by %.1f dB at most; a step by %.1f in the mean, %.1f at most, at the seam %.1f and %.1f; %d of %d below -90",
+			c.how, db(frame), mean, db(worst), db(math.Abs(next(at(-1), at(-2))-at(0))), db(math.Abs(next(at(0), at(-1))-at(1))), small, len(loop))
+		if math.Abs(db(frame)-c.frame) > 0.7 || math.Abs(mean-c.mean) > 0.4 || math.Abs(db(worst)-c.worst) > 0.7 {
+			t.Errorf("%s: %.1f, %.1f and %.1f dB, want %.1f, %.1f and %.1f", c.how, db(frame), mean, db(worst), c.frame, c.mean, c.worst)
+		}
+	}
+}
+
 func TestLoopEdges(t *testing.T) {
 	samples := make([]float32, 10000)
 	for i := range samples {

@@ -134,13 +134,7 @@ func (m *Meter) add(samples []float32) {
 	n := int64(len(samples) / len(m.state))
 	for at := int64(0); at < n; {
 		take := min(n-at, m.begin(m.hops+1)-m.frames)
-		for c := range m.state {
-			if m.weights[c] != 0 {
-				st := &m.state[c]
-				piece := st.peak.samples[peakTaps-1:]
-				m.filter.add(&st.weight, piece[at:at+take])
-			}
-		}
+		m.weigh(at, at+take)
 		at += take
 		m.frames += take
 		if m.frames == m.begin(m.hops+1) {
@@ -154,25 +148,46 @@ func (m *Meter) add(samples []float32) {
 	}
 }
 
+// weigh filters the frames from begin to before end of the current piece, two channels at a time.
+func (m *Meter) weigh(begin, end int64) {
+	other := -1 // the first channel of a pair
+	piece := func(c int) []float32 { return m.state[c].peak.samples[peakTaps-1:][begin:end] }
+	for c := range m.state {
+		switch {
+		case m.weights[c] == 0:
+		case other < 0:
+			other = c
+		default:
+			m.filter.addPair(&m.state[other].weight, &m.state[c].weight, piece(other), piece(c))
+			other = -1
+		}
+	}
+	if other >= 0 {
+		m.filter.add(&m.state[other].weight, piece(other))
+	}
+}
+
 // begin returns the first frame of a hop.
 func (m *Meter) begin(hop int64) int64 { return hop * m.rate / hopsPerSecond }
 
 // split appends the samples of a channel to those kept from before, and checks each.
 func (m *Meter) split(samples []float32, channel int) {
 	st := &m.state[channel]
-	out, peak := st.peak.samples, st.sample
+	kept, step, peak := len(st.peak.samples), len(m.state), st.sample
+	st.peak.samples = st.peak.samples[:kept+len(samples)/step]
 	const infinite = 0x7f800000
-	for i := channel; i < len(samples); i += len(m.state) {
-		v := samples[i]
+	for i := range st.peak.samples[kept:] {
+		at := i*step + channel
+		v := samples[at]
 		b := math.Float32bits(v) &^ (1 << 31)
 		if b >= infinite {
-			samples[i], v, b = 0, 0, 0
+			samples[at], v, b = 0, 0, 0
 			m.invalid++
 		}
 		peak = max(peak, b)
-		out = append(out, v)
+		st.peak.samples[kept+i] = v
 	}
-	st.peak.samples, st.sample = out, peak
+	st.sample = peak
 }
 
 // hop ends a hop of 10 ms.

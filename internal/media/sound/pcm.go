@@ -1,5 +1,7 @@
 package sound
 
+import "math"
+
 // Int16 converts samples to 16 bits. Full scale, 1, is 32768, which is limited to 32767. The zero Int16 rounds to
 // nearest, halves away from zero.
 type Int16 struct {
@@ -17,26 +19,39 @@ type Int16 struct {
 // Convert converts as many samples as fit into dst, and returns their number.
 func (c *Int16) Convert(dst []int16, src []float32) int {
 	n := min(len(dst), len(src))
-	for i, v := range src[:n] {
-		if v != v {
-			v = 0
-			c.Invalid++
+	dst, src = dst[:n], src[:n]
+	const inner = 65534.0 / 65536 // beyond this, a result has to be limited
+	for i, v := range src {
+		if c.Dither || !(v > -inner && v < inner) {
+			dst[i] = c.convert(v)
+			continue
 		}
-		if v > 1 || v < -1 {
-			c.Clipped++
-		}
-		x := float64(float64(v) * 32768)
-		if c.Dither {
-			x += c.triangle()
-		}
-		if x >= 0 {
-			x += 0.5
-		} else {
-			x -= 0.5
-		}
-		dst[i] = int16(max(-32768, min(32767, x)))
+		half := int32(v * 65536) // half steps: the product is exact, and the conversion removes its fraction
+		dst[i] = int16((half + 1 + half>>31) >> 1)
 	}
 	return n
+}
+
+func (c *Int16) convert(v float32) int16 {
+	if !(v >= -1 && v <= 1) {
+		v = c.beyond(v)
+	}
+	x := float64(float64(v) * 32768)
+	if c.Dither {
+		x += c.triangle()
+	}
+	return int16(min(max(int32(x+math.Copysign(0.5, x)), -32768), 32767))
+}
+
+// beyond counts a sample beyond full scale, or one that is not a number. It returns a value that is converted to the same
+// 16 bits, dithered or not.
+func (c *Int16) beyond(v float32) float32 {
+	if v != v {
+		c.Invalid++
+		return 0
+	}
+	c.Clipped++
+	return min(max(v, -2), 2)
 }
 
 // triangle returns the sum of two evenly distributed random numbers of up to half a step, from SplitMix64.

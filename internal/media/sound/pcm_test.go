@@ -72,3 +72,41 @@ func TestDither(t *testing.T) {
 		}
 	}
 }
+
+// Near every half step, near full scale and beyond, 16 bits are what rounding in the usual way gives: halves away from
+// zero, limited to the range, and counted.
+func TestInt16Everywhere(t *testing.T) {
+	var all []float32
+	add := func(v float32) {
+		inf := float32(math.Inf(1))
+		for _, x := range [3]float32{math.Nextafter32(v, -inf), v, math.Nextafter32(v, inf)} {
+			all = append(all, x, -x)
+		}
+	}
+	for half := range 1<<16 + 5 {
+		add(float32(half) / 65536)
+	}
+	for _, v := range []float32{0, 1e-45, 1e-30, 2, 32767, 32768, 65536, 1e10, math.MaxFloat32, float32(math.Inf(1)), float32(math.NaN())} {
+		add(v)
+	}
+	var c Int16
+	got := make([]int16, len(all))
+	c.Convert(got, all)
+	var clipped, invalid int64
+	for i, v := range all {
+		want := min(max(math.Round(float64(v)*32768), -32768), 32767)
+		switch {
+		case v != v:
+			want = 0
+			invalid++
+		case v > 1 || v < -1:
+			clipped++
+		}
+		if float64(got[i]) != want {
+			t.Fatalf("%v is %d, want %v", v, got[i], want)
+		}
+	}
+	if c.Clipped != clipped || c.Invalid != invalid {
+		t.Errorf("%d clipped, %d invalid; want %d, %d", c.Clipped, c.Invalid, clipped, invalid)
+	}
+}

@@ -66,16 +66,27 @@ func (p *peakFilter) between(st *peakState) {
 	s := st.samples
 	for at := 0; at+peakTaps <= len(s); at += peakStretch {
 		part := s[at:min(len(s), at+peakStretch+peakTaps-1)]
-		loud := float32(0)
-		for _, v := range part {
-			loud = max(loud, v, -v)
-		}
-		if float32(loud*p.bound) > st.peak {
+		if float32(loudest(part)*p.bound) > st.peak {
 			st.peak = max(st.peak, p.highest(part))
 		}
 	}
 	keep := copy(s, s[len(s)-peakTaps+1:])
 	st.samples = s[:keep]
+}
+
+// loudest returns the largest absolute sample. Finite numbers without a sign are in the order of their bits. There are
+// four maxima, because each waits for the one before.
+func loudest(s []float32) float32 {
+	var a, b, c, d uint32
+	const sign = 1 << 31
+	for ; len(s) >= 4; s = s[4:] {
+		a, b = max(a, math.Float32bits(s[0])&^sign), max(b, math.Float32bits(s[1])&^sign)
+		c, d = max(c, math.Float32bits(s[2])&^sign), max(d, math.Float32bits(s[3])&^sign)
+	}
+	for _, v := range s {
+		a = max(a, math.Float32bits(v)&^sign)
+	}
+	return math.Float32frombits(max(a, b, c, d))
 }
 
 // highest returns the largest absolute value between the samples.

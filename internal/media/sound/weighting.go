@@ -105,6 +105,29 @@ func (w *weighting) add(st *weightState, samples []float32) {
 	*st = weightState{s1, s2, p1, p2, sum}
 }
 
+// addPair filters samples of two channels, as many of each. Every sample waits for the result of the one before; the
+// processor computes those of another channel meanwhile.
+func (w *weighting) addPair(a, b *weightState, left, right []float32) {
+	s, p := w.shelf, w.pass
+	s1, s2, p1, p2, sum := a.s1, a.s2, a.p1, a.p2, a.sum
+	t1, t2, q1, q2, sum2 := b.s1, b.s2, b.p1, b.p2, b.sum
+	right = right[:len(left)]
+	for i, v := range left {
+		x, u := float64(v), float64(right[i])
+		y, o := float64(s.b0*x)+s1, float64(s.b0*u)+t1
+		s1, t1 = float64(s.b1*x)-float64(s.a1*y)+s2, float64(s.b1*u)-float64(s.a1*o)+t2
+		s2, t2 = float64(s.b2*x)-float64(s.a2*y), float64(s.b2*u)-float64(s.a2*o)
+		y, o = float64(y*p.b0), float64(o*p.b0)
+		z, r := y+p1, o+q1
+		p1, q1 = p2-float64(2*y)-float64(p.a1*z), q2-float64(2*o)-float64(p.a1*r)
+		p2, q2 = y-float64(p.a2*z), o-float64(p.a2*r)
+		sum += float64(z * z)
+		sum2 += float64(r * r)
+	}
+	*a = weightState{s1, s2, p1, p2, sum}
+	*b = weightState{t1, t2, q1, q2, sum2}
+}
+
 // take returns the sum and resets it. Values far below any sound become 0, because the decay after a sound would
 // otherwise reach denormal numbers, which are slow.
 func (st *weightState) take() float64 {

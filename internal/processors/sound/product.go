@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,12 +159,15 @@ func (t *task) write() error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(scratch.Name())
-	defer scratch.Close()
+	defer scratch.remove()
 	t.clipped(count, m.Loudness().Invalid)
 	var encoded *soundfile.File
 	if t.by != nil {
-		if encoded, err = t.compressed(filepath.Base(scratch.Name()), around); err != nil {
+		name, err := scratch.name()
+		if err != nil {
+			return err
+		}
+		if encoded, err = t.compressed(name, around); err != nil {
 			return err
 		}
 	}
@@ -177,24 +178,20 @@ func (t *task) write() error {
 	to := stopping{w, t.ctx}
 	if encoded != nil {
 		err = encoded.Finish(to, notes, around.lead(), t.frames)
-	} else if _, err = scratch.Seek(0, io.SeekStart); err == nil {
-		_, err = io.Copy(to, scratch)
+	} else {
+		err = scratch.copy(to)
 	}
 	return errors.Join(err, w.Close())
 }
 
-// encode writes the sound into a file of the job's own: facts are known when it is complete, but a product gets its
-// facts before its first byte.
-func (t *task) encode(o *soundfile.Output, src sound.Source) (*os.File, error) {
-	dir, err := t.job.Scratch()
-	if err != nil {
-		return nil, err
+// encode writes the sound aside: facts are known when it is complete, but a product gets its facts before its first byte.
+func (t *task) encode(o *soundfile.Output, src sound.Source) (*aside, error) {
+	bytes := 2*o.Frames*int64(t.format.Channels) + 1<<10
+	if t.codec == "qoa" {
+		bytes /= 4
 	}
-	file, err := os.Create(filepath.Join(dir, "sound"))
-	if err != nil {
-		return nil, err
-	}
-	b := &buffered{file: file}
+	b := newAside(t.job, bytes)
+	var err error
 	switch t.codec {
 	case "qoa":
 		err = o.QOA(b, src)
@@ -206,38 +203,11 @@ func (t *task) encode(o *soundfile.Output, src sound.Source) (*os.File, error) {
 		coding := map[string]wav.Coding{"pcm": wav.PCM, "float": wav.Float, "adpcm": wav.IMAADPCM}[t.codec]
 		err = o.WAV(b, src, coding, soundfile.Metadata(t.loops, t.markers))
 	}
-	if err = errors.Join(err, b.flush()); err != nil {
-		file.Close()
+	if err != nil {
+		b.remove()
 		return nil, err
 	}
-	return file, nil
-}
-
-// buffered is a file that is written in large pieces.
-type buffered struct {
-	file *os.File
-	buf  []byte
-}
-
-func (b *buffered) Write(p []byte) (int, error) {
-	b.buf = append(b.buf, p...)
-	if len(b.buf) < 256<<10 {
-		return len(p), nil
-	}
-	return len(p), b.flush()
-}
-
-func (b *buffered) flush() error {
-	_, err := b.file.Write(b.buf)
-	b.buf = b.buf[:0]
-	return err
-}
-
-func (b *buffered) Seek(offset int64, whence int) (int64, error) {
-	if err := b.flush(); err != nil {
-		return 0, err
-	}
-	return b.file.Seek(offset, whence)
+	return b, nil
 }
 
 // bits of a FLAC product: those of the source, if they are integers.

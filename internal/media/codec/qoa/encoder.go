@@ -15,7 +15,7 @@ type Encoder struct {
 	scale          []int // of the previous slice
 	pending        []int16
 	out            []byte
-	lanes          [440]uint32
+	lanes          [400]uint32
 }
 
 // NewEncoder writes the head of a file with the given number of samples in each channel. A sound without samples has nothing

@@ -8,4 +8,4 @@ import "golang.org/x/sys/cpu"
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape
-func tryAll(want *int32, n int, state *[4]uint32, table *[136]int32, out *[440]uint32)
+func tryAll(want *int32, n int, state *[4]uint32, table *[152]int32, out *[400]uint32)

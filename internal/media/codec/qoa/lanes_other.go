@@ -5,4 +5,4 @@ package qoa
 // lanes is always false here; the compiler needs the function.
 var lanes = false
 
-func tryAll(*int32, int, *[4]uint32, *[136]int32, *[440]uint32) {}
+func tryAll(*int32, int, *[4]uint32, *[152]int32, *[400]uint32) {}

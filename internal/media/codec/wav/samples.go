@@ -58,6 +58,7 @@ func (r *Reader) convert(dst []float32, b []byte) {
 			dst[i] = float32(int(b[i])-1<<7) * (1.0 / (1 << 7))
 		}
 	case r.sample == 2:
+		b = b[:2*len(dst)]
 		for i := range dst {
 			dst[i] = float32(int16(o.Uint16(b[2*i:]))) * (1.0 / (1 << 15))
 		}

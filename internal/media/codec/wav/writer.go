@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/adpcm"
 )
@@ -171,11 +172,12 @@ func (w *Writer) Write16(src []int16) error {
 	if w.blocks == nil {
 		for len(src) > 0 {
 			n := min(len(src), 1<<13)
-			w.buf = w.buf[:0]
-			for _, v := range src[:n] {
-				w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(v))
+			b := slices.Grow(w.buf[:0], 2*n)[:2*n]
+			w.buf = b
+			for i, v := range src[:n] {
+				binary.LittleEndian.PutUint16(b[2*i:], uint16(v))
 			}
-			if _, err := w.to.Write(w.buf); err != nil {
+			if _, err := w.to.Write(b); err != nil {
 				return err
 			}
 			src = src[n:]

@@ -1,0 +1,5 @@
+//go:build !linux && !nosound
+
+package main
+
+func quietALSA() {}
