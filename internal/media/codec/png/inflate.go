@@ -224,7 +224,7 @@ func (f *inflater) look(table []entry, first uint) (entry, bool) {
 		e = table[uint64(e>>16)+f.bits>>first&(1<<e.extra()-1)]
 		size += uint(e & codeBits)
 	}
-	if size > f.n || e == invalid || size == 0 {
+	if size > f.n || e&^codeBits == invalid || size == 0 {
 		return 0, false
 	}
 	f.bits >>= size
