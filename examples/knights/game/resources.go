@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"time"
 
 	"github.com/hajimehoshi/ebiten/v2"
 
@@ -61,18 +60,10 @@ func (p parcels) byUUID(uuid [16]byte, sub uint32) (uint32, error) {
 
 func (p parcels) load(id uint32) (handle, error) { return p.Load(id) }
 
-// load also waits, for a while, for what the first build has yet to make: the list of variations comes after its sounds.
-func (w watched) load(id uint32) (handle, error) {
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		h, err := w.Load(id)
-		if !errors.Is(err, kilnrt.ErrNotFound) || time.Now().After(end) {
-			return h, err
-		}
-	}
-}
-
 // watched are resources of the watcher. They change while the game runs.
 type watched struct{ *live.Library }
+
+func (w watched) load(id uint32) (handle, error) { return w.Load(id) }
 
 func connect(ctx context.Context, address string) (watched, error) {
 	l, err := live.Connect(ctx, live.Options{Address: address, Game: "knights", Platform: "web"})

@@ -411,7 +411,7 @@ func (s *session) runEngine(ctx context.Context) error {
 // ended reports a job that has just finished.
 func (s *session) ended(r *engine.Result) {
 	if s.req.Done != nil {
-		s.req.Done(report.OutcomeOfRun(s.Set, r))
+		s.req.Control.Ended(s.Set, r, s.req.Done)
 	}
 	if s.req.Tell != nil {
 		j := report.JobOf(r)

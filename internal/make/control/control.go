@@ -91,10 +91,34 @@ func (c *Control) Prioritise(platform, asset string) (done []report.Outcome, job
 			jobs++
 		}
 		if r != nil && r.Trace != nil {
-			done = append(done, report.OutcomeOfRun(s, r))
+			c.Ended(s, r, func(o report.Outcome) { done = append(done, o) })
 		}
 	}
 	return done, jobs
+}
+
+// Ended calls done with the outcome of a job that has ended, after those of its parts. A part may hold and not run, or have its
+// result from another platform, and is not reported otherwise. c may be nil.
+func (c *Control) Ended(s *results.Set, r *engine.Result, done func(report.Outcome)) {
+	if t := job.TaskOf(r); c != nil && t.Part == "" {
+		seen := map[string]bool{}
+		var parts func(of *engine.Result)
+		parts = func(of *engine.Result) {
+			for i := range of.Trace.Observations {
+				o := &of.Trace.Observations[i]
+				if o.Kind != engine.Outline || seen[o.Subject] || !t.OfSameJob(task.ParseSubject(o.Subject)) {
+					continue
+				}
+				seen[o.Subject] = true
+				if p, _ := c.engine.Prioritise(o.Subject); p != nil && p.Trace != nil {
+					parts(p)
+					done(report.OutcomeOfRun(s, p))
+				}
+			}
+		}
+		parts(r)
+	}
+	done(report.OutcomeOfRun(s, r))
 }
 
 // Find returns the id of the asset that a name means (id, path or UUID). It returns "" if there is none, or if no jobs

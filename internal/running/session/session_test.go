@@ -101,6 +101,10 @@ func (l lines) Process(ctx context.Context, job processor.Job) error {
 				return err
 			}
 			out.WriteString(strings.Join(found, " "))
+		case "PART":
+			if _, err := job.Parts(arg); err != nil {
+				return err
+			}
 		case "CHANGED":
 			if l.gates.early(id) {
 				return fmt.Errorf("%w (%w)", diag.Errorf(diag.CommandChanged, diag.Pos{}, "it changed"), engine.ErrPassing)
@@ -124,6 +128,11 @@ func (l lines) Process(ctx context.Context, job processor.Job) error {
 		}
 	}
 	return job.Write(processor.Output{Type: "text", Extension: ".out"}, []byte(out.String()))
+}
+
+// Part makes a product that does not follow from the text of the asset.
+func (lines) Part(_ context.Context, job processor.Job, part string) error {
+	return job.Write(processor.Output{Name: part, Type: "text", Extension: ".part"}, []byte(part))
 }
 
 // stage is a project with a session at work.
@@ -524,6 +533,28 @@ func TestHalted(t *testing.T) {
 		t.Errorf("ran %v after the change of 3.t", s.ran)
 	}
 	s.compareWithClean()
+}
+
+// TestWantPart: who waits for an asset in the first build gets the products of its parts too, also of those that hold and do not run.
+func TestWantPart(t *testing.T) {
+	s := set(t, map[string]string{"assets/a.t": "PART x\n", "assets/slow.t": "slow"})
+	s.start(Config{})
+	s.next()
+	s.stop()
+	for _, text := range []string{"PART x\nother\n", "PART x\n"} { // its job runs, and then nothing of it does
+		s.write("assets/a.t", text)
+		s.write("assets/slow.t", "BLOCK\n"+text)
+		s.gates = newGates()
+		s.start(Config{})
+		<-s.gates.in
+		ps, err := s.s.Want(t.Context(), "pc", "a.t")
+		if err != nil || names(ps) != "a.t a.t" {
+			t.Errorf("%q, %v", names(ps), err)
+		}
+		close(s.gates.gate("slow.t"))
+		s.next()
+		s.stop()
+	}
 }
 
 // TestWant: an asset that is wanted is built before others, and is there before the build ends.
