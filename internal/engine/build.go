@@ -545,8 +545,8 @@ func (b *build) keep(n *node, r *Run, started time.Time, out Output, err error) 
 		if !errors.Is(err, ErrPassing) && !torn {
 			if err := b.store.Add(n.task.Key, t); err != nil {
 				b.fail(err)
-			} else if b.opts.Shared != nil && t.ID != 0 {
-				b.opts.Shared.Ran(n.task, t)
+			} else {
+				b.offer(n.task, t)
 			}
 		}
 	}

@@ -112,7 +112,9 @@ func (b *build) hasHeld(n *node, t *Trace) {
 	switch {
 	case n.at >= n.own:
 		r.State, r.Why = Shared, t.Why
-		if err := b.store.Add(n.task.Key, t); err != nil && b.err == nil {
+		if err := b.store.Add(n.task.Key, t); err == nil {
+			b.offer(n.task, t)
+		} else if b.err == nil {
 			b.err = err
 			b.halt()
 		}
@@ -120,6 +122,13 @@ func (b *build) hasHeld(n *node, t *Trace) {
 		b.store.Use(n.task.Key, t)
 	}
 	b.finish(n, r)
+}
+
+// offer has a new result stored for others, if it is stored here.
+func (b *build) offer(t *Task, tr *Trace) {
+	if b.opts.Shared != nil && tr.ID != 0 {
+		b.opts.Shared.Ran(t, tr)
+	}
 }
 
 // borrow takes the traces of the next twin that has some that may hold for n. If an earlier twin is not done, n waits
