@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/ask/golden"
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
 
 type testLine struct {
@@ -74,6 +75,9 @@ func (a *app) tellTest(r *golden.Result, update bool) error {
 	}
 	if update && r.Broken {
 		fmt.Fprintf(a.out, "not written: %s/want: the processor itself fails; fix that first\n", r.Dir)
+		if slices.ContainsFunc(r.Unexpected, func(m *diag.Message) bool { return m.Code == diag.CommandFailed }) {
+			fmt.Fprintln(a.out, "  a program that rejects a file prints a line with the place: FILE:LINE: error: TEXT")
+		}
 		return nil
 	}
 	for _, name := range r.Different {

@@ -141,12 +141,15 @@ type Result struct {
 	Broken     bool      // of these, one is about the processor itself: nothing was written to want
 }
 
-// faults are the codes of errors of a processor itself, whatever it was given. They are never the expected result.
+// faults are the codes of errors of a processor itself, whatever it was given. They are never the expected result. A program that rejects
+// its input says where, which is CommandReported; with CommandFailed it may as well have crashed.
 var faults = []diag.Code{
 	diag.ProcessorPanic, diag.Internal, diag.OutputUnwritable,
 	diag.ScriptSyntax, diag.ScriptLoad, diag.ScriptDeclaration, diag.ScriptError, diag.ScriptLimit, diag.ScriptTime,
 	diag.WasmModule, diag.WasmImport, diag.WasmInfo, diag.WasmTrap, diag.WasmTimeout, diag.WasmMemory, diag.WasmAbuse,
 	diag.CommandTemplate, diag.CommandConfig, diag.CommandStart, diag.CommandTimeout, diag.CommandView, diag.ToolMissing,
+	diag.CommandFailed, diag.CommandOutputMissing, diag.CommandOutputKind, diag.CommandDepfile, diag.CommandUndeclared,
+	diag.CommandChanged, diag.CommandUntraced, diag.CommandReadsBuilt,
 }
 
 // Run builds dir/in and compares the result with dir/want. With update it writes the result to dir/want, unless the processor is broken.
