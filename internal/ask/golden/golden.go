@@ -2,7 +2,8 @@
 // processor. It has source files in `in` and the expected products in `want`.
 //
 // A test is a normal build with `in` as the only source root and none of the project's rules. Its state and output are
-// in a temporary folder. It changes only `want`, and only if an update was requested.
+// in a temporary folder. It changes only `want`, and only if an update was requested. [Result.Keep] puts what differs
+// into the project's state folder, for users to see.
 package golden
 
 import (
@@ -31,6 +32,9 @@ import (
 
 // Messages is the file in want with the expected messages, if there are any.
 const Messages = "messages.txt"
+
+// Kept is the folder for products that differ, relative to the project folder: see [Result.Keep].
+const Kept = project.StateFolder + "/test"
 
 // Find lists the folders testdata of a project's own processors, relative to the project folder, sorted. without has
 // the reason for each Go processor in this kiln that has none.
@@ -135,18 +139,24 @@ type Result struct {
 	Dir       string   // the folder testdata, relative to the project folder
 	Products  int      // number of products, where the messages count as one
 	Different []string // paths in want: products that differ, are missing, or are unexpected
+	New       []string // of these, the ones that want does not have
 	Removed   []string // of these, the ones that were not made
 
 	Unexpected diag.List // messages that want does not have
 	Broken     bool      // of these, one is about the processor itself: nothing was written to want
+
+	got map[string][]byte // products and messages
 }
 
-// faults are the codes of errors of a processor itself, whatever it was given. They are never the expected result.
+// faults are the codes of errors of a processor itself, whatever it was given. They are never the expected result. A program that rejects
+// its input says where, which is CommandReported; with CommandFailed it may as well have crashed.
 var faults = []diag.Code{
 	diag.ProcessorPanic, diag.Internal, diag.OutputUnwritable,
 	diag.ScriptSyntax, diag.ScriptLoad, diag.ScriptDeclaration, diag.ScriptError, diag.ScriptLimit, diag.ScriptTime,
 	diag.WasmModule, diag.WasmImport, diag.WasmInfo, diag.WasmTrap, diag.WasmTimeout, diag.WasmMemory, diag.WasmAbuse,
 	diag.CommandTemplate, diag.CommandConfig, diag.CommandStart, diag.CommandTimeout, diag.CommandView, diag.ToolMissing,
+	diag.CommandFailed, diag.CommandOutputMissing, diag.CommandOutputKind, diag.CommandDepfile, diag.CommandUndeclared,
+	diag.CommandChanged, diag.CommandUntraced, diag.CommandReadsBuilt,
 }
 
 // Run builds dir/in and compares the result with dir/want. With update it writes the result to dir/want, unless the processor is broken.
@@ -185,8 +195,8 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Dir: dir, Products: len(got)}
-	r.Different, r.Removed = differ(there, got)
+	r := &Result{Dir: dir, Products: len(got), got: got}
+	r.Different, r.New, r.Removed = differ(there, got)
 	for _, m := range said {
 		if bytes.Contains(there[Messages], words(diag.List{m})) {
 			continue
@@ -235,10 +245,14 @@ func read(dir string) (map[string][]byte, error) {
 	return files, err
 }
 
-// differ returns the files that differ, and of these the ones that are only in want.
-func differ(there, got map[string][]byte) (different, removed []string) {
+// differ returns the files that differ, and of these the ones that are not in want, and those that are only there.
+func differ(there, got map[string][]byte) (different, added, removed []string) {
 	for name, data := range got {
-		if old, ok := there[name]; !ok || !bytes.Equal(old, data) {
+		old, ok := there[name]
+		if !ok {
+			added = append(added, name)
+		}
+		if !ok || !bytes.Equal(old, data) {
 			different = append(different, name)
 		}
 	}
@@ -248,7 +262,31 @@ func differ(there, got map[string][]byte) (different, removed []string) {
 		}
 	}
 	slices.Sort(different)
-	return different, removed
+	return different, added, removed
+}
+
+// Keep replaces the files that the last run of this test left in the project's state folder: with those that differ now,
+// if wanted, else with nothing. It returns their folder, relative to the project folder; "" if there are none.
+func (r *Result) Keep(p *build.Project, wanted bool) (string, error) {
+	if !filepath.IsLocal(filepath.FromSlash(r.Dir)) { // a Go module may be above the project folder
+		return "", nil
+	}
+	dir := filepath.Join(p.Dir, filepath.FromSlash(Kept), filepath.FromSlash(r.Dir))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	names := slices.DeleteFunc(slices.Clone(r.Different), func(name string) bool { return slices.Contains(r.Removed, name) })
+	if !wanted || len(names) == 0 {
+		return "", nil
+	}
+	if err := p.MakeStateDir(); err != nil {
+		return "", err
+	}
+	if err := rewrite(dir, r.got, names); err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(p.Dir, dir)
+	return filepath.ToSlash(rel), err
 }
 
 // rewrite writes the products that differ, and removes unexpected ones.

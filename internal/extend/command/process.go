@@ -304,7 +304,7 @@ func (p *proc) failure(err error, cmd *exec.Cmd, x *execution) error {
 		return err
 	}
 	d := diagnose(output, x.v)
-	if len(d.errors) > 0 && exit != nil { // what it said says why: the exit code is no second mistake
+	if len(d.errors) > 0 && exit != nil && !signalled(exit) { // what it said says why: the exit code is no second mistake
 		return p.said(&d, x.line(cmd), exit, errors.Join(err, cause))
 	}
 	text += "\n    $ " + x.line(cmd)
