@@ -20,7 +20,7 @@ func IdleRules(p *workspace.Workspace, t *source.Table, set *asset.Table, messag
 	at := map[string]settings.Span{}
 	for i := range all {
 		rule := &all[i]
-		if rule.List != nil {
+		if rule.List != nil || rule.Declares { // several assets may be made of one file, or of none
 			continue
 		}
 		name := path.Join(rule.Base, rule.Match)
