@@ -93,6 +93,3 @@ type sourceFile struct {
 	size             int64
 	asset, processor string // that it belongs to; empty for none
 }
-
-// reads reports whether a processor reads the content of the file, which must then be complete.
-func (f *sourceFile) reads() bool { return f.processor != "" && f.processor != "copy" }
