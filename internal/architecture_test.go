@@ -166,7 +166,7 @@ var allowed = map[string]string{
 		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm make/references",
 	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/memory content/asset content/project content/source " +
 		"delivery/ids delivery/ship doublestar extend/command extend/script extend/wasm flock make/job processor " +
-		"store/cas store/contentdb store/state make/sharing make/farm make/written",
+		"store/cas store/contentdb store/state make/sharing make/farm make/written processors",
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
 		"make/notices make/parcels make/plan make/references make/results make/task store/contentdb store/state",
 	"make/view": "base/diag base/digest content/asset content/source engine make/job make/results make/task store/state",

@@ -14,8 +14,8 @@ func newCheckCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Find mistakes in rules, names and references, without building",
-		Long: `Find what is wrong with the project file, rules, settings, parcels and names; what the last build said of files that
-have not changed since; and references to files that were removed since then. Nothing is built or written, so it is
+		Long: `Find what is wrong with the project file, rules, settings, parcels, kiln.ids and names; what the last build said of files
+that have not changed since; and references to files that were removed since then. Nothing is built or written, so it is
 fast enough for a hook that runs before each commit. The exit code is 1 if there are errors.`,
 		GroupID: groupLook,
 		Example: "  kiln check\n  kiln check --format github",

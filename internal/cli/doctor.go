@@ -153,7 +153,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(a.errs, a.verdict(sum, r.Messages))
+	_, err := fmt.Fprintln(a.errs, a.verdict(sum, r))
 	return err
 }
 
@@ -177,11 +177,13 @@ func worstOfContent(l diag.List) diag.Severity {
 	return worst
 }
 
-// verdict is the last line. Only what is wrong around the files stops a whole build: errors of tools and files are of some assets.
-func (a *app) verdict(sum doctorLine, l diag.List) string {
+// verdict is the last line. Only what is wrong with rules and around the files stops a whole build: errors of tools and files are of some
+// assets.
+func (a *app) verdict(sum doctorLine, r *doctor.Report) string {
 	whole := 0
-	for _, m := range l {
-		if m.Severity == diag.Error && m.Code != diag.ToolMissing && slices.Contains(surroundings, m.Code) {
+	for _, m := range r.Messages {
+		around := m.Code != diag.ToolMissing && slices.Contains(surroundings, m.Code)
+		if m.Severity == diag.Error && (around || slices.Contains(r.Rules, m)) {
 			whole++
 		}
 	}

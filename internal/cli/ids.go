@@ -130,7 +130,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 	switch {
 	case before.Same(f.Format()):
 	case o.locked:
-		if err := a.tell(diag.List{ship.Stale(before, 0)}); err != nil {
+		if err := a.tell(diag.List{ship.Stale(before, nil)}); err != nil {
 			return err
 		}
 		return exitFailed

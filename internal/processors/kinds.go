@@ -33,6 +33,7 @@ import (
 var Kinds = []Kind{
 	{
 		Name: "texture", Doc: "pictures and textures", Page: "textures.md", Codes: "K12", Processor: texture.New, Guess: texture.Guess,
+		Read: readImage,
 		Formats: []Format{
 			{Name: "PNG", Extensions: pixel.Extensions("png"), View: preview.Picture, Media: "image/png", Check: whole.PNG,
 				Describe: header.Picture, Placeholder: placeholder.Picture},
@@ -64,16 +65,19 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "atlas", Doc: "folders of small images", Page: "atlases.md", Codes: "K13", Processor: atlas.New, Glyph: "▦",
+		Read: readImage,
 		Formats: []Format{
 			{Name: "frame table", Extensions: []string{atlastable.Extension}, Made: true, View: preview.Atlas, Describe: header.Atlas},
 		},
 	},
 	{
 		Name: "sprite", Doc: "images for the atlas of a parcel", Page: "atlases.md", Codes: "K13", Processor: sprite.New, Glyph: "▦",
+		Read:    readImage,
 		Formats: []Format{{Name: "name of a frame", Extensions: []string{sprite.Extension}, Made: true, View: preview.Text}},
 	},
 	{
 		Name: "model", Doc: "models and scenes", Page: "models.md", Codes: "K14", Processor: gltf.New, Glyph: "3D",
+		Read: readModel,
 		Formats: []Format{
 			{Name: "glTF", Extensions: []string{gltffile.TextExtension}, View: preview.Data, Parse: document.JSON,
 				Describe: header.GLTF, Placeholder: placeholder.GLTF},
@@ -83,6 +87,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "data", Doc: "data", Page: "data.md", Codes: "K11", Processor: newData, Guess: data.Guess, Glyph: "{}", Everywhere: true,
+		Read: readDocument,
 		Formats: []Format{
 			{Name: "JSON", Extensions: document.Extensions("json"), View: preview.Data, Parse: document.JSON,
 				Describe: header.Data("JSON", document.JSON)},
@@ -99,6 +104,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "sound", Doc: "sounds and music", Page: "sounds.md", Codes: "K17", Processor: sound.New, Glyph: "♪",
+		Read: readSound,
 		Formats: []Format{
 			{Name: "WAV", Extensions: words(wav.Extension), View: preview.Sound, Media: "audio/wav", Check: whole.RIFF,
 				Describe: header.Sound, Placeholder: placeholder.WAV},

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
 	"github.com/kiln-pipeline/kiln/internal/media/whole"
+	"github.com/kiln-pipeline/kiln/internal/processors/atlas"
 )
 
 // found is an entry of byExtension.
@@ -165,6 +166,14 @@ func Glyph(file, processorName string) string {
 	}
 	if k, _ := Of(file); k != nil {
 		return k.Glyph
+	}
+	return ""
+}
+
+// ParcelOf returns the parcel whose images an asset with these settings packs, or "".
+func ParcelOf(settings any) string {
+	if s, ok := settings.(*atlas.Settings); ok {
+		return s.Parcel
 	}
 	return ""
 }

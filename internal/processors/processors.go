@@ -6,6 +6,8 @@
 package processors
 
 import (
+	"io"
+
 	"github.com/kiln-pipeline/kiln/internal/media/codec/document"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
 	"github.com/kiln-pipeline/kiln/internal/media/whole"
@@ -35,6 +37,10 @@ type Kind struct {
 	// Guess returns settings that a file needs besides the defaults, by its name and, if necessary, its bytes; read
 	// returns nil if they cannot be read. nil: there are never any. `kiln init` writes rules from them.
 	Guess func(file string, size int64, read func() []byte) processor.Guess
+
+	// Read reads a file that may be damaged, as far as the processor has to for its products. The format is that of its name, or nil.
+	// nil: it is not known what the processor needs.
+	Read func(f *Format, file string, in io.ReaderAt, size int64) error
 
 	Formats []Format
 }

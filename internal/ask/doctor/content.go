@@ -1,9 +1,11 @@
 package doctor
 
 import (
+	"io"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -34,7 +36,8 @@ func (r *Report) content(f *sourceFile) {
 		}
 	}
 	if f.size == 0 {
-		return // the scan reports those
+		r.empty(f)
+		return
 	}
 	file, err := os.Open(f.abs)
 	if err != nil {
@@ -49,16 +52,32 @@ func (r *Report) content(f *sourceFile) {
 		r.add(source.LFS(f.shown))
 		return
 	}
-	severity := diag.Warning
-	if f.reads() {
-		severity = diag.Error
-	}
 	switch {
 	case zeros(head):
-		r.add(&diag.Message{Severity: severity, Code: diag.FileZeros, Pos: at, Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
+		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileZeros, Pos: at, Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
 	case processors.Check(name, file, f.size) == whole.Cut:
-		r.add(&diag.Message{Severity: severity, Code: diag.FileCutShort, Pos: at, Text: "the end of the file is missing", Hint: "export or copy it again"})
+		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileCutShort, Pos: at, Text: "the end of the file is missing", Hint: "export or copy it again"})
 	}
+}
+
+// empty makes an error of the warning of the scan if a processor of Kiln's fails for an empty file; what others do is not known.
+func (r *Report) empty(f *sourceFile) {
+	if ok, known := processors.Reads(f.processor, f.path, strings.NewReader(""), 0); ok || !known {
+		return
+	}
+	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { return m.Code == diag.EmptyFile && m.File == f.shown })
+	r.add(diag.Errorf(diag.EmptyFile, diag.Pos{File: f.shown}, "the file is empty").WithHint("write it again, or name it in %s", source.IgnoreFile))
+}
+
+// severity of a damaged file: an error if its asset is not built.
+func (f *sourceFile) severity(file io.ReaderAt) diag.Severity {
+	if f.processor == "" || f.processor == "copy" {
+		return diag.Warning
+	}
+	if ok, _ := processors.Reads(f.processor, f.path, file, f.size); ok {
+		return diag.Warning
+	}
+	return diag.Error
 }
 
 func isLFS(head []byte) bool {

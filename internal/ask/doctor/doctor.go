@@ -26,6 +26,7 @@ type Report struct {
 	Places   []Place
 	Helpers  []Helper
 	Messages diag.List
+	Rules    diag.List // those of them that are about rules with errors: nothing is built until these are fixed
 }
 
 // Examine examines a project. It returns an error if it cannot continue. Errors in rules are in the report.
@@ -34,7 +35,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	v, err := p.Look(ctx, nil, nil)
 	var wrong diag.List
 	if errors.As(err, &wrong) {
-		r.Messages = append(r.Messages, wrong...)
+		r.Messages, r.Rules = append(r.Messages, wrong...), wrong
 	} else if err != nil {
 		return nil, err
 	}
@@ -93,6 +94,3 @@ type sourceFile struct {
 	size             int64
 	asset, processor string // that it belongs to; empty for none
 }
-
-// reads reports whether a processor reads the content of the file, which must then be complete.
-func (f *sourceFile) reads() bool { return f.processor != "" && f.processor != "copy" }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"image"
+	"image/color"
+	"image/gif"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
@@ -67,6 +70,13 @@ const plainProject = "[project]\nname = \"a\"\n"
 func TestMessages(t *testing.T) {
 	whole := picture(t)
 	half := whole[:len(whole)/2]
+	var g bytes.Buffer
+	if err := gif.Encode(&g, image.NewPaletted(image.Rect(0, 0, 9, 9), color.Palette{color.Black, color.White}), nil); err != nil {
+		t.Fatal(err)
+	}
+	withoutTrailer := g.String()[:g.Len()-1]
+	sound := "RIFF\x24\x08\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x00\x08\x00\x00" +
+		strings.Repeat("\x01\x02", 1024)
 	for _, c := range []struct {
 		file, text string
 		code       diag.Code
@@ -76,7 +86,15 @@ func TestMessages(t *testing.T) {
 		{"assets/cut.ogg", "OggS", diag.FileCutShort, diag.Error},
 		{"assets/cut.ogv", "OggS", diag.FileCutShort, diag.Warning},
 		{"assets/zeros.png", strings.Repeat("\x00", 4096), diag.FileZeros, diag.Error},
-		{"assets/empty.png", "", diag.EmptyFile, diag.Warning},
+		{"assets/cut.gif", withoutTrailer, diag.FileCutShort, diag.Warning},
+		{"assets/cut.wav", sound[:len(sound)-100], diag.FileCutShort, diag.Warning},
+		{"assets/cut.wav", sound[:30], diag.FileCutShort, diag.Error},
+		{"assets/empty.png", "", diag.EmptyFile, diag.Error},
+		{"assets/empty.wav", "", diag.EmptyFile, diag.Error},
+		{"assets/empty.glb", "", diag.EmptyFile, diag.Error},
+		{"assets/empty.json", "", diag.EmptyFile, diag.Error},
+		{"assets/empty.toml", "", diag.EmptyFile, diag.Warning},
+		{"assets/empty.txt", "", diag.EmptyFile, diag.Warning},
 		{"assets/a.png.part", "x", diag.FileTemporary, diag.Warning},
 		{"assets/~$plan.xlsx", "x", diag.FileTemporary, diag.Warning},
 		{"assets/lfs.png", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n", diag.LFSPointer, diag.Error},
@@ -86,7 +104,8 @@ func TestMessages(t *testing.T) {
 		if runtime.GOOS == "windows" && c.code == diag.NameNotPortable {
 			continue
 		}
-		r, err := Examine(context.Background(), open(t, map[string]string{"kiln.toml": plainProject, c.file: c.text}))
+		p := open(t, map[string]string{"kiln.toml": plainProject, c.file: c.text})
+		r, err := Examine(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +115,9 @@ func TestMessages(t *testing.T) {
 		}
 		if r.Stops() != (c.severity == diag.Error) {
 			t.Errorf("%s: Stops is %v", c.file, r.Stops())
+		}
+		if b, err := p.Build(context.Background(), build.Request{Reporter: job.Silent{}}); err != nil || b.Failed() != r.Stops() { // errors are what keeps an asset from being built
+			t.Errorf("%s: %v, and of the build %+v, %v", c.file, r.Messages, b, err)
 		}
 	}
 }

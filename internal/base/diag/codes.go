@@ -111,6 +111,7 @@ const (
 	AtlasPlain       Code = "K1313" // a plain image beside a nine-patch of its name
 	AtlasExport      Code = "K1314" // a name or a place for which an export has no words
 	AtlasNoSprites   Code = "K1315" // the parcel of an atlas holds no image for it
+	AtlasNotHeld     Code = "K1316" // the parcel of an atlas holds images for it, and not the atlas
 )
 
 // Images and textures (K1201..K1249).

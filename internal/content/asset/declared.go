@@ -60,6 +60,9 @@ func (b *builder) declaredAsset(entry int32) {
 		if follow := b.rules[i].Follow; follow != nil {
 			a.Follows = *follow
 		}
+		if allow := b.rules[i].Allow; allow != nil {
+			a.allow = allow
+		}
 	}
 	a.UUID = cmp.Or(r.UUID, UUID(a.ID))
 	a.Processor, a.Resolved, a.Meta = g.processor, g.resolved, g.meta

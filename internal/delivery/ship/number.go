@@ -3,11 +3,14 @@ package ship
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 )
 
@@ -56,13 +59,33 @@ func SaveNumbers(dir string, text []byte) error {
 	return nil
 }
 
-// Stale is the error of a file that is not what the project needs, as it was read.
-func Stale(read Numbers, changes int) *diag.Message {
+// CheckNumbers returns what is wrong with the text of kiln.ids, if the project needs the file.
+func CheckNumbers(p *project.Project) diag.List {
+	if !Wanted(p) {
+		return nil
+	}
+	n, err := ReadNumbers(p.Dir, ids.FileName, false)
+	if err != nil {
+		return diag.Messages(err, diag.IDsSyntax)
+	}
+	return n.Contradictions()
+}
+
+// Stale is the error of a file that is not what the project needs, as it was read. It has the first of the changes, if there are any.
+func Stale(read Numbers, changes []ids.Change) *diag.Message {
 	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is out of date")
 	if len(read.Text) == 0 {
 		m.Text = "the file is missing"
-	} else if changes > 0 {
-		m = m.WithNote("%d of its lines would change", changes)
+	} else if len(changes) > 0 {
+		const most = 3
+		var names []string
+		for _, c := range changes[:min(most, len(changes))] {
+			names = append(names, fmt.Sprintf("%s %s", c.What, c.Name))
+		}
+		if more := len(changes) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("and %d more", more))
+		}
+		m = m.WithNote("%d of its lines would change: %s", len(changes), strings.Join(names, ", "))
 	}
 	return m.WithHint("run `kiln ids`, and commit the file")
 }
@@ -105,7 +128,7 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	case before.Same(text):
 		return file, nil
 	case s.o.Locked:
-		return nil, Stale(before, len(changes))
+		return nil, Stale(before, changes)
 	}
 	return file, s.saveNumbers(text)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/mention"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
@@ -36,6 +37,7 @@ func (c *Check) Run() diag.List {
 	c.other = map[string]bool{}
 	c.Messages = append(c.Messages, IdleRules(c.P, c.Table, c.Set, c.Messages)...)
 	c.names()
+	c.Messages = append(c.Messages, ship.CheckNumbers(c.P.Project)...)
 	if c.Prev != nil {
 		c.remembered()
 		c.references()

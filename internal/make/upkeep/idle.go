@@ -20,7 +20,7 @@ func IdleRules(p *workspace.Workspace, t *source.Table, set *asset.Table, messag
 	at := map[string]settings.Span{}
 	for i := range all {
 		rule := &all[i]
-		if rule.List != nil {
+		if rule.List != nil || rule.Declares { // several assets may be made of one file, or of none
 			continue
 		}
 		name := path.Join(rule.Base, rule.Match)
@@ -46,6 +46,9 @@ func IdleRules(p *workspace.Workspace, t *source.Table, set *asset.Table, messag
 	}
 	idle := map[diag.Pos]bool{} // rules that match nothing have a message of their own
 	for _, m := range messages {
+		if m.Severity == diag.Error && inRules(m.File) {
+			return l // settings with errors are in no asset, so what counts is not known
+		}
 		idle[m.Pos] = idle[m.Pos] || m.Code == diag.RuleMatchesNothing
 	}
 	for i := range all {
@@ -64,6 +67,12 @@ func IdleRules(p *workspace.Workspace, t *source.Table, set *asset.Table, messag
 		}
 	}
 	return l
+}
+
+// inRules reports whether a file has rules.
+func inRules(file string) bool {
+	name := path.Base(file)
+	return name == project.File || name == project.RulesFile
 }
 
 // elsewhere reports whether the settings of a rule count where assets do not show it: in another stage, or in requests.

@@ -16,6 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/internal/store/cas"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -34,7 +35,28 @@ func (p *Workspace) Evaluate(t *source.Table) (*asset.Table, []string, diag.List
 		Files: paths, Project: p.Project, Rules: rules, Stages: p.Config.Stages,
 		Processors: p.Builtin, Team: p.TeamInfos, Custom: p.CustomInfos,
 	})
-	return set, paths, append(l, more...)
+	return set, paths, slices.Concat(l, more, p.unknownParcels(set))
+}
+
+// unknownParcels are the settings of atlases that name a parcel which the project does not have.
+func (p *Workspace) unknownParcels(set *asset.Table) (l diag.List) {
+	said := map[diag.Pos]bool{} // a rule may be of many assets and platforms
+	for i := range set.Assets {
+		all := set.Assets[i].Resolved
+		for k := range all {
+			name := processors.ParcelOf(all[k].Settings)
+			if name == "" || p.Parcel(name) != nil {
+				continue
+			}
+			for _, o := range all[k].Origins() {
+				if o.Name == "parcel" && !said[o.Span.Pos] {
+					said[o.Span.Pos] = true
+					l = append(l, o.Span.Errorf(diag.BadValue, "there is no parcel %q in kiln.toml", name).WithHint("%s", p.nearParcel(name)))
+				}
+			}
+		}
+	}
+	return l
 }
 
 // SourcePaths returns the paths of all source files, without Kiln's own, and the folders that have

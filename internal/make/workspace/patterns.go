@@ -95,12 +95,8 @@ func (p *Workspace) meaning(set *asset.Table, pattern string) ([]*asset.Asset, *
 		return nil, m.WithHint("the patterns of the group match nothing; `kiln ls` lists the assets")
 	case isParcel:
 		if p.Parcel(parcel) == nil {
-			var names []string
-			for i := range p.Parcels {
-				names = append(names, p.Parcels[i].Name)
-			}
 			m.Text = fmt.Sprintf("there is no parcel %q", parcel)
-			return nil, m.WithHint("%s", near(parcel, names, "[[parcels]] in kiln.toml declares parcels"))
+			return nil, m.WithHint("%s", p.nearParcel(parcel))
 		}
 		return nil, m.WithHint("the patterns of the parcel match nothing; `kiln ls` lists the assets")
 	case err != nil:
@@ -108,6 +104,15 @@ func (p *Workspace) meaning(set *asset.Table, pattern string) ([]*asset.Asset, *
 			WithHint("quote it, so that the shell leaves it alone; `kiln explain K0007` says more")
 	}
 	return nil, m.WithHint("%s", meant(set, p.Prefixes(), p.InProject(pattern)))
+}
+
+// nearParcel is a hint for the name of a parcel that there is not.
+func (p *Workspace) nearParcel(name string) string {
+	var names []string
+	for i := range p.Parcels {
+		names = append(names, p.Parcels[i].Name)
+	}
+	return near(name, names, "[[parcels]] in kiln.toml declares parcels")
 }
 
 // near is a hint for an unknown name.

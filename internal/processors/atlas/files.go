@@ -85,6 +85,26 @@ func sprites(job processor.Job, parcel string) (paths []string, err error) {
 	return paths, err
 }
 
+// checkHeld warns about the atlas of a parcel that does not hold it: a game with this parcel alone cannot draw the images in it.
+func checkHeld(job processor.Job, s *Settings) error {
+	listed, err := job.Assets(parcelMark + s.Parcel)
+	id := job.Asset().ID
+	needed := false
+	for i := range listed {
+		if listed[i].Asset.ID == id {
+			return err
+		}
+		needed = needed || listed[i].Type == table.Sprite
+	}
+	if needed && id != "" {
+		job.Warn(processor.Problem{
+			Code: string(diag.AtlasNotHeld), Text: fmt.Sprintf("parcel %q holds images of this atlas, but not the atlas", s.Parcel),
+			Hint: fmt.Sprintf("add %q to the assets of the parcel in kiln.toml", id),
+		})
+	}
+	return err
+}
+
 // noSprites is the warning about the atlas of a parcel that has no image: why, and what to do.
 func noSprites(job processor.Job, s *Settings) (processor.Problem, error) {
 	listed, err := job.Assets(parcelMark + s.Parcel)

@@ -48,6 +48,11 @@ func (p proc) list(job processor.Job) error {
 	if err != nil {
 		return err
 	}
+	if plans.s.Parcel != "" {
+		if err := checkHeld(job, plans.s); err != nil {
+			return err
+		}
+	}
 	if err := plans.look(files); err != nil {
 		return err
 	}

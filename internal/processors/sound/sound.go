@@ -102,6 +102,9 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 
 // open opens the source.
 func open(in processor.File) (*soundfile.File, error) {
+	if in.Size() == 0 {
+		return nil, &processor.Problem{Code: string(diag.SoundUnreadable), Text: "the file is empty", Hint: "save or copy it again"}
+	}
 	f, err := soundfile.Open(in, in.Size())
 	if err != nil {
 		return nil, wrapped(err)
