@@ -165,7 +165,7 @@ var allowed = map[string]string{
 		"delivery/ship make/job make/workspace make/mirror make/notices make/outputs make/parcels make/plan make/report " +
 		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm make/references",
 	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/memory content/asset content/project content/source " +
-		"delivery/ids delivery/ship doublestar extend/command extend/script extend/wasm flock make/job processor " +
+		"delivery/ids delivery/ship doublestar extend/command extend/gocode extend/own extend/script extend/wasm flock make/job processor " +
 		"store/cas store/contentdb store/state make/sharing make/farm make/written processors",
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
 		"make/notices make/parcels make/plan make/references make/results make/task store/contentdb store/state",

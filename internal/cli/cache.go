@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/explain"
 	"github.com/kiln-pipeline/kiln/internal/make/sharing"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 )
 
 func newCacheCommand(a *app) *cobra.Command {
@@ -217,6 +218,7 @@ func (a *app) cachePull(ctx context.Context, patterns []string) error {
 type cacheExplainLine struct {
 	Type      string `json:"type"`
 	Asset     string `json:"asset"`
+	Part      string `json:"part,omitempty"`
 	Platform  string `json:"platform"`
 	Processor string `json:"processor"`
 	Hint      string `json:"hint"`
@@ -240,7 +242,7 @@ func (a *app) cacheExplain(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, j := range jobs {
-		l := cacheExplainLine{"cache", j.Job.Asset, j.Job.Platform, j.Job.Processor, j.Hint, j.Result, j.Lists, j.There, j.Same, ""}
+		l := cacheExplainLine{"cache", j.Job.Asset, j.Job.Part, j.Job.Platform, j.Job.Processor, j.Hint, j.Result, j.Lists, j.There, j.Same, ""}
 		if j.Differs != nil {
 			l.Differs = explain.Observation(*j.Differs)
 		}
@@ -269,12 +271,23 @@ func explained(j build.ExplainedJob) string {
 	case j.Differs == nil:
 		return "others looked at the same and saw the same, but the result was deleted"
 	case j.Unknown:
-		return fmt.Sprintf("the first %s are as others saw them; %s is not known here yet",
-			count(j.Same, "thing", "things"), explain.Observation(*j.Differs))
+		return unknownHere(j)
 	}
 	here := "is not there"
 	if !j.Differs.Value.IsZero() {
 		here = "is " + j.Differs.Value.Short()
 	}
 	return fmt.Sprintf("%s differs: it %s here, and others saw something else", explain.Observation(*j.Differs), here)
+}
+
+// unknownHere describes a job that waits for the products of another one that has no result here.
+func unknownHere(j build.ExplainedJob) string {
+	text := fmt.Sprintf("it needs %s, which is not known here yet", explain.Observation(*j.Differs))
+	if j.Same > 0 {
+		text = fmt.Sprintf("the first %s as others saw it; then ", count(j.Same, "thing is", "things are")) + text
+	}
+	if asset := explain.Asset(*j.Differs); asset != "" && asset != j.Job.Asset && !task.IsRequest(asset) {
+		text += "; see `kiln cache explain " + asset + "`"
+	}
+	return text
 }

@@ -57,7 +57,7 @@ func newDepsCommand(a *app) *cobra.Command {
 		Short: "Show what an asset needs",
 		Long: `Show what an asset needs, as the last finished build found it: source files it read, looked for or listed;
 other assets it is made of (job); other assets that the game needs with it (product); programs that were run
-for it, and the scripts and modules of its processors (tool).`,
+for it, and the scripts, modules and Go files of its processors (tool).`,
 		GroupID:           groupLook,
 		Example:           "  kiln deps models/knight.gltf\n  kiln deps --all --kind product levels/intro.json\n  kiln deps --all --dot levels/intro.json | dot -Tsvg > intro.svg",
 		Args:              exactly("ASSET"),
@@ -99,8 +99,13 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	defer db.Close()
-	db.Code = p.OwnCode()
 	name = p.InDatabase(a.namedFile(p, name))
+	db.Code = p.OwnCode()
+	for _, processor := range p.ProcessorsOf(name) { // of a Go package the folder may be all that is listed
+		if made := [2]string{processor, name}; !slices.Contains(db.Code, made) {
+			db.Code = append(db.Code, made)
+		}
+	}
 	edges, err := d.ask(db, ctx, name, kinds, f.all)
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func (a *app) listAssets(p *build.Project, v *view.View) error {
 		return nil
 	}
 	foot := []string{count(len(v.Assets), "asset", "assets"), diag.Size(bytes)}
-	for _, s := range worstFirst {
+	for _, s := range view.States {
 		if states[s] > 0 && s != view.UpToDate {
 			foot = append(foot, fmt.Sprintf("%d %s", states[s], s))
 		}
@@ -136,9 +136,6 @@ func (a *app) listAssets(p *build.Project, v *view.View) error {
 	_, err := fmt.Fprintln(a.errs, a.paint(a.errs, dim, strings.Join(foot, ", ")))
 	return err
 }
-
-// worstFirst is how states outrank each other where one must stand for several.
-var worstFirst = []view.JobState{view.Failed, view.Stale, view.Maybe, view.NotBuilt, view.Held, view.UpToDate}
 
 func stateStyle(s view.JobState) style {
 	switch s {
@@ -193,7 +190,7 @@ func newAssetLine(v *view.AssetView) assetLine {
 			}
 		}
 		l.Products, l.Bytes = l.Products+pl.Products, l.Bytes+pl.Bytes
-		if slices.Index(worstFirst, pl.State) < slices.Index(worstFirst, l.State) {
+		if slices.Index(view.States, pl.State) < slices.Index(view.States, l.State) {
 			l.State = pl.State
 		}
 		l.Platforms = append(l.Platforms, pl)
@@ -245,7 +242,7 @@ func (l *assetLine) statesText() string {
 		return string(l.State)
 	}
 	var parts []string
-	for _, s := range worstFirst {
+	for _, s := range view.States {
 		if len(on[s]) > 0 {
 			parts = append(parts, fmt.Sprintf("%s on %s", s, strings.Join(on[s], " and ")))
 		}

@@ -13,7 +13,7 @@ func newRdepsCommand(a *app) *cobra.Command {
 		Short: "Show what needs an asset or a source file",
 		Long: `Show what needs an asset or a source file, as the last finished build found it: the assets that read the
 file, looked for it or listed it (source), are made of the asset (job), need it with them in the game (product), or are
-made by it: a program, or a script or module of a processor (tool).`,
+made by it: a program, or a script, module or Go file of a processor (tool).`,
 		GroupID:           groupLook,
 		Example:           "  kiln rdeps textures/cape.png\n  kiln rdeps --all schemas/unit.schema.json",
 		Args:              exactly("PATH or ASSET"),

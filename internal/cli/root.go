@@ -40,7 +40,7 @@ really touches. The project is the nearest folder, here or above, with a kiln.to
 		},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return errors.Join(a.checkFlags(), a.mayRelay(cmd)) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return errors.Join(a.checkFlags(cmd), a.mayRelay(cmd)) },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddGroup(
@@ -109,7 +109,7 @@ func (a *app) addFlags(root *cobra.Command) {
 	root.MarkFlagDirname("directory")
 }
 
-func (a *app) checkFlags() error {
+func (a *app) checkFlags(cmd *cobra.Command) error {
 	switch a.color {
 	case "auto", "always", "never":
 	default:
@@ -118,7 +118,7 @@ func (a *app) checkFlags() error {
 	if a.wd != "" && !filepath.IsAbs(a.dir) {
 		a.dir = filepath.Join(a.wd, a.dir)
 	}
-	if a.workers < 0 {
+	if a.workers < 0 || a.workers == 0 && cmd.Flags().Changed("jobs") {
 		return wrongUsage("leave it out for one job a processor core", "-j cannot be %d", a.workers)
 	}
 	return a.takeSets(a.sets)

@@ -30,17 +30,13 @@ func newSummaryLine(s report.Summary, maybe int) summaryLine {
 //
 //	2 assets built, 121 up to date, 1 failed, 3 warnings in 0.42 s; wrote parcel level1, kiln.ids (commit it)
 func (a *app) summaryText(s *report.Summary) string {
-	stopped := 0
-	if s.Stopped > 0 {
-		stopped = max(0, min(s.Stopped, s.Assets-s.AssetsBuilt-s.AssetsFailed))
-	}
 	parts := []string{
 		a.counted(green, s.AssetsBuilt, count(s.AssetsBuilt, "asset", "assets")+" built"),
-		fmt.Sprintf("%d up to date", max(0, s.Assets-s.AssetsBuilt-s.AssetsFailed-s.HeldByIgnore-stopped)),
+		fmt.Sprintf("%d up to date", max(0, s.Assets-s.AssetsBuilt-s.AssetsFailed-s.HeldByIgnore-s.Unbuilt)),
 	}
 	parts = append(parts, heldPart(a, s)...)
-	if stopped > 0 {
-		parts = append(parts, a.counted(yellow, stopped, fmt.Sprintf("%d not built", stopped)))
+	if s.Unbuilt > 0 {
+		parts = append(parts, a.counted(yellow, s.Unbuilt, fmt.Sprintf("%d not built", s.Unbuilt)))
 	}
 	if s.AssetsFailed > 0 {
 		parts = append(parts, a.counted(red, s.AssetsFailed, fmt.Sprintf("%d failed", s.AssetsFailed)))

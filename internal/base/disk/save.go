@@ -19,6 +19,14 @@ func Temp(file string) string {
 	return filepath.Join(filepath.Dir(file), fmt.Sprintf("%s%d-%s", TempPrefix, os.Getpid(), filepath.Base(file)))
 }
 
+// IsTemp reports whether a file's name is a temporary one, of any process.
+func IsTemp(file string) bool {
+	rest, ours := strings.CutPrefix(filepath.Base(file), TempPrefix)
+	pid, _, ok := strings.Cut(rest, "-")
+	_, err := strconv.ParseUint(pid, 10, 64)
+	return ours && ok && err == nil
+}
+
 // Save replaces the content of a file permanently: after it returns, a power failure does not restore the old content,
 // and a power failure before leaves the file with the old or the new content. Its mode is kept; if it is a symbolic
 // link, its target is replaced. Only one goroutine may save a file at a time; several processes may.

@@ -283,6 +283,21 @@ func (p *Package) read(s *Sources, env string, listed []byte) error {
 	return nil
 }
 
+// Recorded returns the recorded files that are in the project, relative to its folder.
+func (p *Package) Recorded() (files []string) {
+	s := p.readSources()
+	if s == nil {
+		return nil
+	}
+	for name := range s.Files {
+		if rel, err := filepath.Rel(p.Project, name); err == nil && filepath.IsLocal(rel) {
+			files = append(files, filepath.ToSlash(rel))
+		}
+	}
+	slices.Sort(files)
+	return files
+}
+
 // Stamp is a text that changes whenever the sources of the package may have changed. It runs no program, and reads no
 // file except the record.
 func (p *Package) Stamp() string {

@@ -37,15 +37,24 @@ func Find(dir string, given project.Given) *Kiln {
 	if p == nil || p.Kiln == "" {
 		return nil
 	}
-	k := &Kiln{folder: filepath.Join(p.Dir, project.StateFolder, "kiln"), span: p.KilnSpan}
+	k := &Kiln{folder: folder(p.Dir), span: p.KilnSpan}
 	k.pkg = gocode.Package{
 		Project: p.Dir, Folder: p.Kiln,
 		Env:   []string{"GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH},
 		Flags: []string{"-buildvcs=false"}, // a commit changes nothing
-		Kind:  "a project's own kiln", Here: true, Record: filepath.Join(k.folder, "made.json"),
+		Kind:  "a project's own kiln", Here: true, Record: record(k.folder),
 		NoFolder: diag.BadValue, NoGo: diag.OwnKilnNoGo, Failed: diag.OwnKilnBuild, Lang: "go",
 	}
 	return k
+}
+
+func folder(dir string) string { return filepath.Join(dir, project.StateFolder, "kiln") }
+
+func record(folder string) string { return filepath.Join(folder, "made.json") }
+
+// Sources returns the files in a project that its own kiln was compiled from, relative to the project's folder.
+func Sources(dir string) []string {
+	return (&gocode.Package{Project: dir, Record: record(folder(dir))}).Recorded()
 }
 
 // Folder is the package's folder in kiln.toml.

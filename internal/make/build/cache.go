@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -76,19 +77,13 @@ func (p *Project) ExplainCache(ctx context.Context, patterns, platforms []string
 	defer s.endSharing()
 	var list []ExplainedJob
 	for _, t := range s.wanted {
-		tr := t.Result.Trace
-		if len(t.Result.Ignored) > 0 {
-			tr = nil // it is not of what is there now
-		} else if tr == nil {
-			if all := s.Traces.Traces(t.Key); len(all) > 0 && t.Result.Why.Cause == engine.ProductLost {
-				tr = all[0]
-			}
-		}
-		x, err := s.sharing.Now.Explain(ctx, &t.Task, tr)
+		all, err := s.sharing.Now.Explain(ctx, t, s.Traces.Traces)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ExplainedJob{report.JobOf(t.Result), x})
+		for _, x := range all {
+			list = append(list, ExplainedJob{report.JobOf(cmp.Or(x.Task.Result, &engine.Result{Task: &x.Task.Task})), x})
+		}
 	}
 	return list, nil
 }

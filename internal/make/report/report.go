@@ -37,9 +37,10 @@ type Summary struct {
 	Because      string  `json:"because"`   // why all were checked; "" if not all were
 	Seconds      float64 `json:"seconds"`
 
-	Stopped      int      `json:"stopped"`       // jobs that were interrupted, or not started after the first failure
-	AssetsBuilt  int      `json:"assets_built"`  // assets with a job that ran and none that failed
-	AssetsFailed int      `json:"assets_failed"` // assets with a job that failed
+	Stopped      int      `json:"stopped"`                  // jobs that were interrupted, or not started after the first failure
+	AssetsBuilt  int      `json:"assets_built"`             // assets with a job that ran and none that failed
+	AssetsFailed int      `json:"assets_failed"`            // assets with a job that failed
+	Unbuilt      int      `json:"assets_stopped,omitempty"` // assets with a stopped job, and none that ran or failed
 	Warnings     int      `json:"warnings"`
 	Wrote        []string `json:"wrote"`            // files besides products: parcels, kiln.ids, constants; below the project, sorted
 	Commit       []string `json:"commit,omitempty"` // those outside the output folder, which belong in version control
@@ -244,6 +245,7 @@ func (s *Source) Count(r *Report) {
 	sum.AssetsFailed = len(failed)
 	s.countHeld(r, built, failed)
 	adopted := s.adopted(ran)
+	stopped := map[*asset.Asset]bool{}
 	for _, res := range s.Results {
 		r.Stopped = r.Stopped || res.State == engine.Stopped
 		if res.State == engine.Ran && res.Remote != nil {
@@ -255,7 +257,13 @@ func (s *Source) Count(r *Report) {
 				sum.Reused++
 			case engine.Stopped:
 				sum.Stopped++
+				stopped[t.Asset] = true
 			}
+		}
+	}
+	for a := range stopped {
+		if !built[a] && !failed[a] {
+			sum.Unbuilt++
 		}
 	}
 	sum.Built, sum.FromCache = len(ran), len(adopted)

@@ -14,6 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
+	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/store/share"
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi"
 )
@@ -98,6 +100,7 @@ func (x Checked) try(ctx context.Context, c share.Cache, err error) Checked {
 
 // Explained is why a cache has the result of a task, or does not have it.
 type Explained struct {
+	Task         *job.Task
 	Hint, Result string // keys; Result is "" if the observations of the task are not known here
 	Lists        int    // of observations, by other builds
 	There        bool   // the result can be fetched
@@ -105,11 +108,56 @@ type Explained struct {
 	Differs *engine.Observation // the first observation with another value, of the list that agrees longest; Value is the local one
 	Same    int                 // number of observations before that
 	Unknown bool                // it is not known whether it differs, because it is of another task whose result is not known here
+	needs   []string            // such tasks, in the order in which other builds needed them
 }
 
-// Explain compares what a task sees here, by its trace, which may be nil, with what runs in other
-// builds saw.
-func (s *Sharing) Explain(ctx context.Context, t *engine.Task, tr *engine.Trace) (*Explained, error) {
+// Explain compares what a task sees here with what runs in other builds saw. If that depends on parts of its job that have no result
+// here, the list goes on with the first of these that is not in the caches either, which is why the task is not. traces returns
+// those of a key, the last used first.
+func (s *Sharing) Explain(ctx context.Context, t *job.Task, traces func(engine.Key) []*engine.Trace) ([]*Explained, error) {
+	done := map[*job.Task]bool{}
+	var list []*Explained
+	var explain func(t *job.Task) error
+	explain = func(t *job.Task) error {
+		done[t] = true
+		x, err := s.explain(ctx, &t.Task, current(t, traces))
+		if err != nil || x.There && len(list) > 0 {
+			return err
+		}
+		x.Task, list = t, append(list, x)
+		for before := len(list); x.Unknown && len(list) == before && len(x.needs) > 0; x.needs = x.needs[1:] {
+			on := task.ParseSubject(x.needs[0])
+			if on.Part == "" || !t.OfSameJob(on) {
+				continue
+			}
+			if part := s.w.Task(t.Asset, t.On, on.Part); part != nil && !done[part] {
+				if err := explain(part); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err := explain(t)
+	return list, err
+}
+
+// current returns the trace of a task that describes what is there now, even if its products were lost; nil if there is none.
+func current(t *job.Task, traces func(engine.Key) []*engine.Trace) *engine.Trace {
+	r := t.Result
+	switch {
+	case r == nil || len(r.Ignored) > 0:
+		return nil
+	case r.Trace == nil && r.Why.Cause == engine.ProductLost:
+		if all := traces(t.Key); len(all) > 0 {
+			return all[0]
+		}
+	}
+	return r.Trace
+}
+
+// explain compares what a task sees here, by its trace, which may be nil, with what runs in other builds saw.
+func (s *Sharing) explain(ctx context.Context, t *engine.Task, tr *engine.Trace) (*Explained, error) {
 	x := &Explained{Hint: hintKey(t).String()}
 	seen := map[string]digest.Hash{}
 	if tr != nil {
@@ -135,6 +183,12 @@ func (s *Sharing) Explain(ctx context.Context, t *engine.Task, tr *engine.Trace)
 	best := -1
 	for _, h := range s.hints(ctx, t) {
 		x.Lists++
+		for i := range h.Observations {
+			o := &h.Observations[i]
+			if _, known := seen[lookName(o)]; !known && o.Kind < engine.FirstLeaf && !slices.Contains(x.needs, o.Subject) {
+				x.needs = append(x.needs, o.Subject)
+			}
+		}
 		for _, values := range h.Seen {
 			all, whole := slices.Clone(h.Observations), true
 			for i := range h.Observations {

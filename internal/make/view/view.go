@@ -73,6 +73,9 @@ const (
 	NotBuilt JobState = "not built"      // it was never built
 )
 
+// States are all states, in the order in which one of them stands for several.
+var States = []JobState{Failed, Stale, Maybe, NotBuilt, Held, UpToDate}
+
 // Holds reports whether there are products, and nothing to be done.
 func (s JobState) Holds() bool { return s == UpToDate || s == Held }
 

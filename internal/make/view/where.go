@@ -33,6 +33,8 @@ func Where(text string) (func(*AssetView) bool, error) {
 			return nil, fmt.Errorf("there is no field %q: it is meta.KEY, %s", c.field, strings.Join(fields, ", "))
 		case words[1].quoted || op != "=" && op != "==" && op != "!=":
 			return nil, fmt.Errorf("%q cannot compare: write = or !=", op)
+		case c.field == "state" && !slices.Contains(States, JobState(c.text)):
+			return nil, fmt.Errorf("there is no state %q: it is %s", c.text, joinStates())
 		}
 		words = words[3:]
 		if first {
@@ -57,6 +59,14 @@ func Where(text string) (func(*AssetView) bool, error) {
 			return !slices.ContainsFunc(all, func(c comparison) bool { return !c.holds(v) })
 		})
 	}, nil
+}
+
+func joinStates() string {
+	var names []string
+	for _, s := range States {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
 }
 
 // comparison of a field with a text.

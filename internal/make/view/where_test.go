@@ -39,7 +39,7 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: %v", x.text, !x.want)
 		}
 	}
-	for _, text := range []string{``, `meta.a`, `meta.a =`, `color = red`, `meta.a < 3`, `meta.a = "x`, `id = a and`, `id = a id = b`, `"id" = a`, `id = a but id = b`} {
+	for _, text := range []string{``, `meta.a`, `meta.a =`, `color = red`, `meta.a < 3`, `meta.a = "x`, `id = a and`, `id = a id = b`, `"id" = a`, `id = a but id = b`, `state = faild`} {
 		if _, err := Where(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}

@@ -118,6 +118,9 @@ func (p *Workspace) CheckPlatforms(names []string) error {
 	for _, n := range names {
 		if !slices.Contains(p.PlatformNames(), n) {
 			m := diag.Errorf(diag.UnknownPlatform, diag.Pos{}, "there is no platform %q", n)
+			if list := strings.Split(n, ","); len(list) > 1 {
+				return diag.List{m.WithHint("give the flag once for each platform: -p %s", strings.Join(list, " -p "))}
+			}
 			if hint := diag.DidYouMean(n, p.PlatformNames()); hint != "" {
 				return diag.List{m.WithHint("%s", hint)}
 			}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -199,36 +197,4 @@ func commandErrors(c *project.CustomProcessor, err error) diag.List {
 		l = append(l, m)
 	}
 	return l
-}
-
-// OwnCode returns pairs of a processor of the project and a file that it is made of, or for Go the folder of a package; relative to
-// the project folder. What commands run is not among them: their jobs observe it.
-func (p *Workspace) OwnCode() (list [][2]string) {
-	for i := range p.Project.Processors {
-		c := &p.Project.Processors[i]
-		files := slices.DeleteFunc([]string{c.Script, c.Wasm, c.WasmGo}, func(s string) bool { return s == "" })
-		if pr := p.Procs[c.Name]; c.Script != "" && pr != nil {
-			files = append(files, slices.Collect(maps.Keys(sources(pr.Processor)))...)
-		}
-		slices.Sort(files)
-		for _, f := range slices.Compact(files) {
-			list = append(list, [2]string{c.Name, f})
-		}
-	}
-	return list
-}
-
-// ProcessorsOf returns the project's processors that are made of a file, by its path relative to the project folder.
-func (p *Workspace) ProcessorsOf(file string) (names []string) {
-	for i := range p.Project.Processors {
-		c := &p.Project.Processors[i]
-		is := file == c.Script || file == c.Wasm || c.WasmGo != "" && strings.HasPrefix(file+"/", c.WasmGo+"/")
-		if pr := p.Procs[c.Name]; !is && c.Script != "" && pr != nil {
-			_, is = sources(pr.Processor)[file]
-		}
-		if is {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }

@@ -71,13 +71,15 @@ type Workspace struct {
 
 	programs *command.Programs // runs programs for jobs
 
-	served func() *cas.Store // for reading
+	served   func() *cas.Store       // for reading
+	teamCode func() map[string]*code // what the team's processors are made of, found when first needed
 }
 
 // Open reads the project file and prepares its processors. The error is a diag.List.
 func Open(cfg Config) (*Workspace, error) {
 	p := &Workspace{Config: cfg, Procs: map[string]*job.Installed{}, lock: lock{turn: make(chan struct{}, 1)}}
 	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.CasDir()) })
+	p.teamCode = sync.OnceValue(p.findTeamCode)
 	p.compiledIn()
 	pf, l := project.Load(cfg.Dir, project.Given{Set: cfg.Set})
 	if err := l.Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
@@ -604,7 +605,8 @@ func (r *run) onlyOwn() bool {
 // mostPaths is how many changed paths are reported.
 const mostPaths = 100
 
-// names returns the changed paths for display. A folder is included only if nothing in it is known.
+// names returns the changed paths for display. A folder is included only if nothing in it is known; files that Kiln writes beside
+// others to replace them are not.
 func (r *run) names() []string {
 	if r.full {
 		return nil
@@ -619,7 +621,7 @@ func (r *run) names() []string {
 		holds[filepath.Dir(p)] = true
 	}
 	for p := range set {
-		if holds[p] {
+		if holds[p] || disk.IsTemp(p) {
 			continue
 		}
 		if rel, err := filepath.Rel(r.p.Dir, p); err == nil && filepath.IsLocal(rel) {
