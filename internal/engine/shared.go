@@ -25,7 +25,7 @@ type Elsewhere interface {
 	// Results asks for the results of runs that made these observations. The trace has no observations, reason or
 	// build. It is nil if there is none whose output files can all be fetched.
 	Results(ctx context.Context, asked []Asked, answer func(i int, t *Trace))
-	// Ran is called for each run whose trace is stored.
+	// Ran is called for each run whose trace is stored, and for each trace that a twin lent.
 	Ran(*Task, *Trace)
 	// Sought and Possible are called with the engine's lock held. Sought returns the task that a subject means,
 	// like World.Resolve. It also returns a task that cannot run here because its requester has not provided its

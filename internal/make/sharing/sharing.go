@@ -323,7 +323,7 @@ func Unasked(context.Context, digest.Hash, [sha256.Size]byte, int64, io.Writer) 
 	return errors.ErrUnsupported
 }
 
-// Ran stores the result of a run, in parallel to the build.
+// Ran stores the result of a run, in parallel to the build. What another platform took from a cache may be there for this one as well.
 func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 	if !s.place.Writes() {
 		return
@@ -333,7 +333,7 @@ func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 		defer func() { <-s.slots }()
 		if c := s.opened(); c != nil && s.ctx.Err() == nil {
 			for _, cache := range c.writers {
-				s.upload(cache, t, tr, false) // what is wrong is in the guard
+				s.upload(cache, t, tr, tr.Adopted) // what is wrong is in the guard
 			}
 		}
 	})

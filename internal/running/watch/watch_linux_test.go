@@ -113,7 +113,7 @@ func TestErrorNotTaken(t *testing.T) {
 		must(t, put(filepath.Join(root, fmt.Sprint(i)), ""))
 	}
 	must(t, os.Rename(from, to), os.Remove(to))
-	told := false // of the error, which may come before what was read ahead
+	told := false // the error was reported, maybe before what was read ahead
 	for e := range n.out {
 		if told = told || e[0].kind == lost; e[0] == (event{path: from, kind: removed}) {
 			break
@@ -137,7 +137,7 @@ func TestErrorNotTaken(t *testing.T) {
 		case e := <-n.out:
 			told = e[0].kind == lost
 		case <-time.After(patience):
-			t.Fatal("nobody is told of the error")
+			t.Fatal("the error is not reported")
 		}
 	}
 	n.close()
