@@ -74,6 +74,7 @@ var allowed = map[string]string{
 	"media/codec/dds/ddscheck":   "",
 	"media/codec/document":       "go-toml yaml",
 	"media/codec/etc2":           "media/codec/block x/sys",
+	"media/codec/lanestest":      "",
 	"media/codec/exr":            "media/codec/input",
 	"media/codec/flac":           "",
 	"media/codec/mp3":            "",

@@ -54,9 +54,11 @@ func (r *Report) content(f *sourceFile) {
 	}
 	switch {
 	case zeros(head):
-		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileZeros, Pos: at, Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
+		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileZeros, Pos: at,
+			Text: "the file begins with nothing but zeros, as after a crash or a broken copy", Hint: "put it back from version control"})
 	case processors.Check(name, file, f.size) == whole.Cut:
-		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileCutShort, Pos: at, Text: "the end of the file is missing", Hint: "export or copy it again"})
+		r.add(&diag.Message{Severity: f.severity(file), Code: diag.FileCutShort, Pos: at,
+			Text: "the end of the file is missing", Hint: "export or copy it again"})
 	}
 }
 

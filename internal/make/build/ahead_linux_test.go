@@ -10,7 +10,22 @@ import (
 // TestLookAhead: what jobs looked at last time is hashed before the engine begins, also what is no job's own source file, and programs.
 func TestLookAhead(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, "-- kiln.toml --\n[project]\nname = \"g\"\n\n[[rules]]\nmatch = \"common.txt\"\nprocessor = \"none\"\n-- assets/a.s --\nread common.txt\ntext a\n-- assets/b.s --\nrun cat common.txt\n-- assets/common.txt --\none\n")
+	p := newProject(t, `
+-- kiln.toml --
+[project]
+name = "g"
+
+[[rules]]
+match = "common.txt"
+processor = "none"
+-- assets/a.s --
+read common.txt
+text a
+-- assets/b.s --
+run cat common.txt
+-- assets/common.txt --
+one
+`)
 	if b := p.build(); b.Failed != 0 {
 		t.Fatal(b.messages)
 	}

@@ -134,9 +134,9 @@ func Speaks(tr *engine.Trace) bool {
 	return tr != nil && (tr.Outcome != engine.Succeeded || len(tr.Messages) > 0)
 }
 
-// LookAhead hashes what the traces of the requested tasks observed, as far as its content is not known: files in parallel, and programs. The
-// engine would hash them one after the other, and no other task could begin meanwhile. After switching a branch these are the files of the
-// new branch.
+// LookAhead hashes what the traces of the requested tasks observed, as far as its content is not known: files in parallel, and
+// programs. The engine would hash them one after the other, and no other task could begin meanwhile. After switching a branch
+// these are the files of the new branch.
 func (s *Set) LookAhead(wanted []*job.Task, workers int) {
 	unknown, tools := map[source.Index]bool{}, map[string]bool{}
 	news := slices.ContainsFunc(s.W.Table.Files, func(f source.File) bool { return f.Hash.IsZero() })

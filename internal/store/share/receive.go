@@ -11,9 +11,9 @@ import (
 // hashing is a writer that hashes what is written to it.
 type hashing interface{ Sum() digest.Hash }
 
-// Receive copies what should be the bytes of a blob, and reads at most one byte more. If they are other bytes, the error is ErrDamaged. Of a
-// blob without a Hash, the SHA256 counts. A writer that hashes what is written to it, such as that of a store, is asked for its Sum: to
-// hash everything twice would be a fifth of the work.
+// Receive copies what should be the bytes of a blob, and reads at most one byte more. If they are other bytes, the error is
+// ErrDamaged. Of a blob without a Hash, the SHA256 counts. A writer that hashes what is written to it, such as that of a store,
+// is asked for its Sum: hashing everything twice would be a fifth of the work.
 func Receive(to io.Writer, from io.Reader, b Blob) error {
 	own := to
 	if w, ok := to.(*begun); ok {
