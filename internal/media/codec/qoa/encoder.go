@@ -31,6 +31,7 @@ func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, erro
 	for c := range e.state {
 		e.state[c].w2, e.state[c].w3 = -1<<13, 1<<14 // weights of a straight line
 	}
+	e.out = make([]byte, 0, frameSize(channels, int(min(samples, FrameSamples))))
 	_, err := to.Write(binary.BigEndian.AppendUint32([]byte(magic), uint32(samples)))
 	return e, err
 }
