@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
@@ -277,7 +278,10 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 		return nil, err
 	}
 	dir := filepath.Join(f.dir, fmt.Sprintf("worker-%d", i), op.name)
-	if err := f.lay(op.action.GetInputRootDigest(), dir); err != nil {
+	syscall.ForkLock.RLock() // a process that starts now would have the program open for writing until it runs: "text file busy"
+	err := f.lay(op.action.GetInputRootDigest(), dir)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
@@ -293,8 +297,7 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	started := timestamppb.Now()
-	err := c.Start()
-	if err == nil {
+	if err = c.Start(); err == nil {
 		if call := f.started.Load(); call != nil && (*call)(f.starts.Add(1)) {
 			op.cancel(errKilled)
 		}
