@@ -81,7 +81,9 @@ func (c *Dispatcher) May(et *engine.Task, last *engine.Trace) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.carry(t.Proc.Info.Name).ok
+	carried := c.carry(t.Proc.Info.Name)
+	traced := carried.own != nil && carried.own.Program != nil && carried.own.Program.Traced != nil
+	return carried.ok && (last != nil || !traced) // what a program reads shows its first run here
 }
 
 // carry returns what is sent along with jobs of a processor. c.mu is held.

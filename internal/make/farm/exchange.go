@@ -12,7 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -249,7 +251,9 @@ func (x *exchange) compare(ctx context.Context, c *written.Call) (same bool, err
 func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a written.Answer, err error) {
 	switch c.Kind {
 	case written.Open:
-		a.Content, err = x.source(j, c.Names[0])
+		if a.Content, err = x.source(j, c.Names[0]); err == nil {
+			err = x.placed(c.Names[0], &a)
+		}
 	case written.Source:
 		if path := x.job.Asset.Path; path != "" {
 			a.Content, err = x.source(j, path)
@@ -257,7 +261,9 @@ func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a w
 			_, err = j.Source()
 		}
 	case written.Exists:
-		a.Yes, err = j.Exists(c.Names[0])
+		if a.Yes, err = j.Exists(c.Names[0]); err == nil && a.Yes {
+			err = x.placed(c.Names[0], &a)
+		}
 	case written.Glob:
 		a.Names, err = j.Glob(c.Names[0])
 	case written.Find:
@@ -321,6 +327,25 @@ func (x *exchange) source(j *job.Job, path string) (written.Content, error) {
 	return x.input(h, func() (io.ReadCloser, error) { return x.unrecorded.Open(path) })
 }
 
+// traced reports whether what the job's program reads is traced.
+func (x *exchange) traced() bool {
+	return x.job.Own != nil && x.job.Own.Program != nil && x.job.Own.Program.Traced != nil
+}
+
+// placed adds to an answer where a source file is, for a program that is traced, and its content: one that asks whether it exists gets to
+// know its size as well.
+func (x *exchange) placed(path string, a *written.Answer) (err error) {
+	if !x.traced() {
+		return nil
+	}
+	below, ok := x.w.Below(x.unrecorded.Where(path))
+	if a.Names = []string{below}; !ok {
+		return fmt.Errorf("%w: links lead to %s", errLocal, path)
+	}
+	a.Content, err = x.source(x.unrecorded, path)
+	return err
+}
+
 // product is the content of a product.
 func (x *exchange) product(j *job.Job, p processor.Product) (written.Content, error) {
 	h, err := j.ProductContent(p)
@@ -378,7 +403,10 @@ func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 		return err
 	}
 	below := job.ProjectTool(name)
-	if below == "" {
+	switch {
+	case x.traced() && (below != "" || strings.HasPrefix(name, job.InProject)):
+		return x.projectPart(file, h, a)
+	case below == "":
 		a.Names = []string{file, h.String()}
 		return nil
 	}
@@ -391,6 +419,33 @@ func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 		return os.Open(file)
 	}}
 	return nil
+}
+
+// projectPart is what a traced program accessed in the project folder: a file, a folder, or the names in it.
+func (x *exchange) projectPart(file string, h digest.Hash, a *written.Answer) error {
+	below, ok := x.w.Below(file)
+	st, err := os.Stat(file)
+	if err != nil || !ok {
+		return fmt.Errorf("%w: links lead to %s", errLocal, file)
+	}
+	a.Names = []string{job.InProject + below, h.String()}
+	if !st.IsDir() {
+		a.Content, err = x.input(h, func() (io.ReadCloser, error) { return os.Open(file) })
+		return err
+	}
+	if a.Names = append(a.Names, written.Folder); !strings.HasSuffix(file, "/") {
+		return nil
+	}
+	a.Names[0] += "/"
+	entries, err := x.w.Entries(file)
+	for _, e := range entries {
+		if kind := e.Type(); kind != 0 && kind != fs.ModeDir {
+			return fmt.Errorf("%w: %s is neither a file nor a folder", errLocal, filepath.Join(file, e.Name()))
+		} else {
+			a.Names = append(a.Names, kind.String()[:1]+e.Name())
+		}
+	}
+	return err
 }
 
 func assetList(j *job.Job, pattern string) ([]string, error) {

@@ -59,13 +59,27 @@ func (e *encoder) program(c *Program) {
 	e.named(c.Outputs)
 	e.Bool(c.Network)
 	e.named(c.Settings)
+	if f := c.Traced; f != nil {
+		e.Bool(true)
+		e.strs(f.Roots)
+		e.Str(f.Scratch)
+		for _, list := range [][]string{f.Built, f.State, f.Shipped} {
+			e.strs(list)
+		}
+	} else {
+		e.Bool(false)
+	}
 }
 
 func (d *decoder) program() *Program {
 	if !d.Bool() {
 		return nil
 	}
-	return &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
+	c := &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
+	if d.Bool() {
+		c.Traced = &Folders{Roots: d.strs(), Scratch: d.Str(), Built: d.strs(), State: d.strs(), Shipped: d.strs()}
+	}
+	return c
 }
 
 // decoder reads what encoder wrote.
