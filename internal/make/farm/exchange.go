@@ -116,6 +116,11 @@ func (x *exchange) predict() {
 			expect(written.Env, o.Subject)
 		case job.SawTool:
 			expect(written.Tool, o.Subject)
+			if x.traced() {
+				for _, name := range x.w.Beside(o.Subject, written.Above) {
+					expect(written.Tool, name)
+				}
+			}
 		case job.SawSettings:
 			s := task.ParseSubject(o.Subject)
 			expect(written.Settings, s.Asset, s.Processor)
@@ -399,8 +404,14 @@ func (x *exchange) request(ctx context.Context, j *job.Job, list []written.Asked
 // tool finds a program, or a file that one is linked with. What is of the project goes along; all else a worker has to have itself.
 func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 	file, h, err := j.ToolContent(name)
-	if err != nil {
+	beside := strings.HasPrefix(name, job.InProject+"../")
+	switch {
+	case beside && errors.Is(err, fs.ErrNotExist):
+		return errBeside
+	case err != nil:
 		return err
+	case beside:
+		return errLocal
 	}
 	below := job.ProjectTool(name)
 	switch {
@@ -420,6 +431,9 @@ func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 	}}
 	return nil
 }
+
+// errBeside is the same wherever the project is.
+var errBeside = fmt.Errorf("beside the project folder: %w", fs.ErrNotExist)
 
 // projectPart is what a traced program accessed in the project folder: a file, a folder, or the names in it.
 func (x *exchange) projectPart(file string, h digest.Hash, a *written.Answer) error {

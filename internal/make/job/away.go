@@ -83,3 +83,19 @@ func (w *World) Below(file string) (below string, ok bool) {
 
 // Entries are what is in a folder, but for what is Kiln's own.
 func (w *World) Entries(folder string) ([]fs.DirEntry, error) { return entriesOf(folder, w.hidden) }
+
+// Beside are the names, from the project folder, of something in a folder above it. Above the topmost folder is the topmost folder again, up
+// to that many levels.
+func (w *World) Beside(file string, levels int) (names []string) {
+	if !filepath.IsAbs(file) {
+		return nil
+	}
+	up := InProject
+	for dir := filepath.Dir(w.dir); levels > 0; dir = filepath.Dir(dir) {
+		up += "../"
+		if levels--; filepath.Dir(file) == dir {
+			names = append(names, up+filepath.Base(file))
+		}
+	}
+	return names
+}

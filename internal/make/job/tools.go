@@ -157,6 +157,9 @@ const InProject = "{project}/"
 // inProject converts the absolute path of a file, or of a folder with a slash at the end, to its path from the
 // project's folder if it is there or in a source root. So a project can be copied or moved together with Kiln's state.
 func (w *World) inProject(name string) string {
+	if rest, ok := strings.CutPrefix(name, InProject+"../"); ok { // a worker's name for something beside the project folder
+		name = filepath.Join(filepath.Dir(w.dir), rest)
+	}
 	if !filepath.IsAbs(name) {
 		return name
 	}

@@ -29,8 +29,9 @@ type run struct {
 	own      string // a folder of the run's own, outside of the action's
 	folder   string // that of the action, absolute
 
-	project string       // the project folder of a traced program, absolute; "" for others
-	kiln    command.Kiln // in it
+	project string          // the project folder of a traced program, absolute; "" for others
+	kiln    command.Kiln    // in it
+	climbed map[string]bool // names that its program looked for in every folder above it
 
 	mu         sync.Mutex // guards all fields below
 	calls      []written.Call

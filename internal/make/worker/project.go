@@ -20,10 +20,6 @@ import (
 // folders, and the names in those that it listed last time. All that it accesses is asked for afterwards, as at the client. If the job has
 // no answer to one of these questions, the run has no result; else the folder is the same as at the client wherever the program looked.
 
-// above is how many folders the project folder is below the run's own, so that a relative path that leads out of it is noticed, and does not
-// find something of this machine.
-const above = 24
-
 // layProject makes the folder.
 func (w *run) layProject() error {
 	if w.written.Own == nil || w.written.Own.Program == nil || w.written.Own.Program.Traced == nil {
@@ -33,7 +29,8 @@ func (w *run) layProject() error {
 	if err != nil {
 		return err
 	}
-	w.own, w.project = own, filepath.Join(own, strings.Repeat("d/", above), "project")
+	w.climbed = map[string]bool{}
+	w.own, w.project = own, filepath.Join(own, strings.Repeat("d/", written.Above), "project")
 	said := w.written.Own.Program.Traced
 	w.kiln = command.Kiln{Built: w.places(said.Built), State: w.places(said.State), Shipped: w.places(said.Shipped)}
 	for _, dir := range append(w.places(said.Roots), w.places([]string{said.Scratch})...) {
@@ -145,6 +142,29 @@ func (w *run) layFolder(below string, names []string) error {
 		}
 	}
 	return nil
+}
+
+// beside asks for something that is beside the project folder, or beside a folder that it is in, where many programs look for settings. There
+// is nothing here, so there must be nothing there.
+func (w *run) beside(name string) (is bool, err error) {
+	dir, base := filepath.Split(name)
+	if _, up := strings.CutPrefix(w.own+string(filepath.Separator), dir); up && w.climbed[base] && !there(name) {
+		return true, missing(name) // there, it was in the topmost folder already
+	}
+	if !strings.HasPrefix(name, w.own+string(filepath.Separator)) {
+		return false, nil
+	}
+	if filepath.Clean(dir) == w.own {
+		w.climbed[base] = true
+	}
+	below, err := filepath.Rel(w.project, name)
+	if err == nil {
+		_, err = w.ask(written.Call{Kind: written.Tool, Names: []string{job.InProject + filepath.ToSlash(below)}})
+	}
+	if err == nil {
+		return true, w.onlyThere("it looked at what is beside the project folder")
+	}
+	return true, missing(name)
 }
 
 // there reports whether there is anything at a path.

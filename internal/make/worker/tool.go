@@ -26,8 +26,10 @@ func (w *run) Tool(name string) (string, error) {
 	}
 	if rest, ok := strings.CutPrefix(name, code+string(filepath.Separator)); ok {
 		name = job.InProject + filepath.ToSlash(rest)
-	} else if strings.HasPrefix(name, w.own+string(filepath.Separator)) {
-		return "", w.onlyThere("it looked beside the project folder")
+	} else if w.project != "" && filepath.IsAbs(name) {
+		if outside, err := w.beside(name); outside {
+			return "", err
+		}
 	}
 	ours := job.ProjectTool(name)
 	within := ours != "" || strings.HasPrefix(name, job.InProject)

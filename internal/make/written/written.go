@@ -74,6 +74,10 @@ type Program struct {
 	Traced    *Folders // where it finds the project, if what it reads is traced; nil: it gets copies
 }
 
+// Above is how many folders are above the project folder that a worker makes. So a path that leads out of it does not lead to something of
+// the worker; it is asked for by a path that begins with "../", from the project folder.
+const Above = 24
+
 // Folders are where a traced program finds the project: the worker makes a project folder like the client's, with only what the answers
 // have. All are paths below that folder, with forward slashes; what is elsewhere at the client is named by its absolute path.
 type Folders struct {
