@@ -288,6 +288,7 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	if ok, err := s.save(r); !ok || err != nil {
 		return nil, err
 	}
+	s.source().OnlyAsked(r) // only now, because the content database has them all
 	err := s.closeTraces()
 	r.Summary.Seconds = time.Since(s.start).Seconds() // after 100,000 files were renamed, a quarter of the time is spent on recording
 	return r, err
@@ -449,6 +450,7 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 		r.Summary.Because = "it was asked for"
 	}
 	r.Summary.Warnings = report.Warnings(r.Messages)
+	s.source().OnlyAsked(r)
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil
 }
