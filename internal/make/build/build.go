@@ -376,7 +376,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
+		Build: s.number, First: s.first(), Holds: s.holds, Unsure: s.Unsure, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
 	}
 	if s.req.Force {
 		opts.Force = job.WithParts(s.wanted)
@@ -478,7 +478,10 @@ func (s *session) look(ctx context.Context) error {
 		return err
 	}
 	s.req.DryRun = true
-	return s.runWithParcels(ctx)
+	if err := s.runWithParcels(ctx); err != nil {
+		return err
+	}
+	return parcels.Foresee(s.Set, func() error { return s.runEngine(ctx) })
 }
 
 // first returns which tasks run before others: those that observed what changed.
