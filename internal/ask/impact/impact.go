@@ -239,6 +239,9 @@ func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 		kind := explain.Kind(o)
 		subject := explain.Subject(o)
 		for _, f := range files {
+			if kind == "tool" && subject == job.InProject+f.Path { // a traced program read it
+				return f.Path, "file", true
+			}
 			if touches(kind, subject, f) || x.comesOrGoes(kind, cmp.Or(explain.Asset(o), subject), f) {
 				return f.Path, kind, true
 			}
@@ -267,7 +270,7 @@ func touches(kind, subject string, f File) bool {
 	case "file":
 		return subject == f.Path
 	case "tool":
-		return strings.TrimPrefix(subject, job.InProject) == f.Path
+		return subject == f.Path
 	case "missing":
 		return subject == f.Path && f.Change != Removed
 	case "exists":

@@ -121,6 +121,9 @@ func Observation(o engine.Observation) string {
 	case job.SawAsset:
 		return "asset " + o.Subject
 	case job.SawTool:
+		if file, ok := strings.CutPrefix(o.Subject, job.InProject); ok { // a traced program read it
+			return file
+		}
 		return "tool " + o.Subject
 	case job.SawEnv:
 		return "environment variable " + o.Subject
