@@ -182,7 +182,7 @@ var allowed = map[string]string{
 	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
 		"make/workspace processor store/contentdb uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
-		"make/plan make/references make/results make/workspace processor store/state",
+		"make/plan make/references make/results make/workspace processor store/state uuid",
 	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +
