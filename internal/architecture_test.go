@@ -194,8 +194,8 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source extend/seal make/build " +
-		"make/explain make/job x/sys make/upkeep make/view media/whole processors",
+	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source delivery/ship " +
+		"extend/seal make/build make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
 		"processor doublestar uuid make/view",
