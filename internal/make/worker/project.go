@@ -127,8 +127,11 @@ func (w *run) layFolder(below string, names []string) error {
 		return err
 	}
 	for _, name := range names {
+		if len(name) < 2 || !filepath.IsLocal(name[1:]) {
+			return errPlace
+		}
 		at := filepath.Join(w.place(below), name[1:])
-		if there(at) || !filepath.IsLocal(name[1:]) {
+		if there(at) {
 			continue
 		}
 		var err error
