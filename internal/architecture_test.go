@@ -182,7 +182,7 @@ var allowed = map[string]string{
 	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
 		"make/workspace processor store/contentdb uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
-		"make/plan make/references make/results make/workspace processor store/state",
+		"make/plan make/references make/results make/workspace processor store/state uuid",
 	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +
@@ -194,8 +194,8 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source extend/seal make/build " +
-		"make/explain make/job x/sys make/upkeep make/view media/whole processors",
+	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source delivery/ship " +
+		"extend/seal make/build make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
 		"processor doublestar uuid make/view",

@@ -29,7 +29,7 @@ const (
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
 	"base/diag":         {810, 250},  // the codes of messages
-	"cli":               {10700, 60}, // a file a command
+	"cli":               {10720, 60}, // a file a command
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 70},
 	"engine":            {3000, 76},
@@ -37,7 +37,7 @@ var budgets = map[string][2]int{
 	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
-	"make/job":          {4090, 150}, // a processor's Job, and what the build and workers ask of it
+	"make/job":          {4130, 153}, // a processor's Job, and what the build and workers ask of it
 	"make/workspace":    {3000, 108},
 	"media/codec/astc":  {3300, 60}, // its encoder is there twice, in Go and for AVX2
 	"media/pixel":       {4010, 80},

@@ -55,7 +55,8 @@ func buildbarn(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(flags.Args()) > 0 {
-		return with(ctx, "KILN_EXECUTION=grpc://"+at["STORAGE"], flags.Args())
+		address := "grpc://" + at["STORAGE"]
+		return with(ctx, flags.Args(), "KILN_EXECUTION="+address, "KILN_TESTBED_FARM="+address)
 	}
 	fmt.Printf("[execution]\nremote = \"grpc://%s\"\n", at["STORAGE"])
 	<-ctx.Done()

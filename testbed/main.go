@@ -14,6 +14,7 @@
 //	go run ./testbed buildbarn [-machines N] [-slots N] [-- COMMAND ARGS...]
 //
 // does the same with the servers of Buildbarn, on Linux: storage, scheduler, and the runners and workers of N machines.
+// KILN_TESTBED_FARM is the address as well, for tests.
 //
 //	go run ./testbed measure [-textures N]
 //
@@ -90,18 +91,18 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer wait()
 	if len(flags.Args()) > 0 {
-		return with(ctx, "KILN_TESTBED_CACHE=grpc://"+address, flags.Args())
+		return with(ctx, flags.Args(), "KILN_TESTBED_CACHE=grpc://"+address)
 	}
 	fmt.Printf("[cache]\nremote = \"grpc://%s\"\nmode   = \"read-write\"\n", address)
 	<-ctx.Done()
 	return nil
 }
 
-// with runs a command with an environment variable.
-func with(ctx context.Context, variable string, command []string) error {
+// with runs a command with environment variables.
+func with(ctx context.Context, command []string, variables ...string) error {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c.Env = append(os.Environ(), variable)
+	c.Env = append(os.Environ(), variables...)
 	return c.Run()
 }
 
@@ -123,7 +124,7 @@ func farm(ctx context.Context, args []string) error {
 	}
 	defer f.Stop()
 	if len(flags.Args()) > 0 {
-		return with(ctx, "KILN_EXECUTION="+f.Address, flags.Args())
+		return with(ctx, flags.Args(), "KILN_EXECUTION="+f.Address)
 	}
 	fmt.Printf("[execution]\nremote = %q\n", f.Address)
 	<-ctx.Done()

@@ -25,6 +25,9 @@ import (
 
 	"github.com/kiln-pipeline/kiln"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
+	builds "github.com/kiln-pipeline/kiln/internal/make/build"
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
 // Both tests show the scene half a second after its begin, and compare it with a picture that was checked by eye.
@@ -79,6 +82,18 @@ func TestCommitted(t *testing.T) {
 		if want, _ := os.ReadFile(f); !bytes.Equal(got, want) {
 			t.Errorf("%s is not what a build writes: kiln build -C examples/knights, and commit it", f)
 		}
+	}
+}
+
+// TestChecked checks that kiln check has nothing to say about the example: people copy from it.
+func TestChecked(t *testing.T) {
+	p, err := builds.Open(workspace.Config{Dir: copyExample(t), Version: "test", Processors: processors.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := p.Check()
+	if err != nil || len(found.Messages) > 0 {
+		t.Fatal(err, found.Messages)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
@@ -110,8 +112,15 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 	if err != nil {
 		return err
 	}
+	hidden := map[string]bool{}
 	if len(kinds) == 0 {
-		edges = slices.DeleteFunc(edges, func(e contentdb.Edge) bool { return e.To != name && ofSystem(e) })
+		edges = slices.DeleteFunc(edges, func(e contentdb.Edge) bool {
+			hide := e.To != name && ofSystem(e)
+			if hide {
+				hidden[e.To] = true
+			}
+			return hide
+		})
 	}
 	byHand := a.handOf(ctx, p, edges)
 	switch {
@@ -133,6 +142,9 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		fmt.Fprintln(a.out, a.paint(a.out, bold, oneLine(top)))
 		t.write(top, "")
 	}
+	if len(hidden) > 0 {
+		fmt.Fprintln(a.out, a.paint(a.out, dim, hiddenText(hidden)))
+	}
 	if len(edges) == 0 && !a.quiet {
 		of := ""
 		if len(f.kinds) > 0 {
@@ -143,9 +155,31 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 	return nil
 }
 
-// ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6: there are many.
+// ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6, or on one in Kiln's own
+// folder, in which it only looked: there are many.
 func ofSystem(e contentdb.Edge) bool {
-	return e.Kind == contentdb.ToolEdge && (strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To))
+	return e.Kind == contentdb.ToolEdge && (strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To) || strings.HasPrefix(e.To, project.StateFolder+"/"))
+}
+
+// hiddenText says how many files of the system are not listed, and in which folders most of them are.
+func hiddenText(files map[string]bool) string {
+	const most = 4
+	in := map[string]int{}
+	for f := range files {
+		parts := strings.SplitN(filepath.ToSlash(f), "/", 4) // /usr/lib of /usr/lib/x86_64/libc.so.6
+		in[cmp.Or(strings.Join(parts[:min(len(parts)-1, 3)], "/"), "/")]++
+	}
+	folders := slices.SortedFunc(maps.Keys(in), func(x, y string) int { return cmp.Or(cmp.Compare(in[y], in[x]), cmp.Compare(x, y)) })
+	var places []string
+	left := len(files)
+	for _, f := range folders[:min(len(folders), most)] {
+		places = append(places, fmt.Sprintf("%d in %s", in[f], oneLine(f)))
+		left -= in[f]
+	}
+	if left > 0 {
+		places = append(places, fmt.Sprintf("%d elsewhere", left))
+	}
+	return "and " + count(len(files), "file", "files") + " of the system that programs looked at: " + strings.Join(places, ", ") + "; --kind tool lists them"
 }
 
 type dependencyLine struct {

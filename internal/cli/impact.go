@@ -218,9 +218,11 @@ func becauseText(v *view.View, j impact.Job) string {
 
 func becauseOf(j impact.Job) string {
 	switch {
+	case j.Steps > 0 && j.Kind == "assets":
+		return "lists a parcel that holds " + j.Because
 	case j.Steps > 0:
 		return "needs " + j.Because
-	case j.Kind == "glob":
+	case j.Kind == "glob", j.Kind == "assets":
 		return "lists " + j.Because
 	case j.Kind == "packers":
 		return "has images of " + j.Because + " packed"

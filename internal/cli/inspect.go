@@ -108,8 +108,13 @@ func (x *inspector) inspect(ctx context.Context, name string) error {
 		return x.source(path)
 	}
 	m := diag.Errorf(diag.NothingKnown, diag.Pos{}, "%q is not an asset, a key, an output, a source file or a blob", name)
-	if near := diag.DidYouMean(name, x.names()); near != "" {
-		return m.WithHint("%s", near)
+	names := x.names()
+	for _, pre := range append([]string{""}, x.p.Prefixes()...) {
+		if below, ok := strings.CutPrefix(rel, pre); ok {
+			if near := diag.DidYouMean(below, names); near != "" {
+				return m.WithHint("%s", near)
+			}
+		}
 	}
 	return m.WithHint("`kiln ls` lists the assets")
 }

@@ -147,7 +147,7 @@ func (b *build) results() []*Result {
 			n.result = &Result{Task: n.task, State: Stopped, Why: n.why}
 			if b.opts.DryRun && n.phase == queued {
 				n.result.State = WouldRun
-			} else if b.opts.DryRun && len(n.waits) > 0 {
+			} else if b.opts.DryRun && (len(n.waits) > 0 || n.unsure) {
 				n.result.State = Undecided
 				n.result.Why = &Reason{Cause: NeedsUndecided, Observation: n.traces[n.at].Observations[n.seen]}
 			}

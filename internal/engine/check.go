@@ -37,6 +37,7 @@ type node struct {
 	lent     int      // of these, how many were
 	at       int      // trace being compared
 	seen     int      // its observations that are known to hold
+	unsure   bool     // the next of them may be another after the build: see Options.Unsure
 	ignored  []Reason // those of them that differ, and are harmless
 	why      *Reason
 	result   *Result
@@ -239,6 +240,9 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 				return false, &differs, false
 			}
 			n.ignored = append(n.ignored, differs)
+		} else if b.opts.Unsure != nil && o.Kind >= FirstLeaf && b.opts.Unsure(o) {
+			n.unsure = true
+			return false, nil, true
 		}
 	}
 	if lost, ok := b.world.Available(t); !ok {

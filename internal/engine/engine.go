@@ -145,7 +145,7 @@ const (
 	InputDiffers    Cause = 3 // Observation has another value: New
 	ProductLost     Cause = 4 // Subject names the product
 	Forced          Cause = 5
-	NeedsUndecided  Cause = 6 // only in a dry run: depends on the result of Observation.Subject
+	NeedsUndecided  Cause = 6 // only in a dry run: depends on the result of Observation.Subject, or see Options.Unsure
 	InputUnreadable Cause = 7
 	SettingsChanged Cause = 8 // it ran with another key: see Options.Rekeyed
 )
@@ -223,6 +223,10 @@ type Options struct {
 
 	// Rekeyed reports that a task without a trace was done with another key before. Nil: none was.
 	Rekeyed func(*Task) bool
+
+	// Unsure reports, in a dry run, that what a leaf observation has may be another after tasks that would run: its task is undecided. Nil:
+	// none is.
+	Unsure func(*Observation) bool
 
 	// Harmless reports that a difference of this observation alone does not make its task run: see Result.Ignored. Nil: all do.
 	Harmless func(*Task, *Observation) bool

@@ -68,14 +68,25 @@ type index struct {
 	jobs    []at                   // in the order of the assets
 	traces  map[at][]*engine.Trace // of a job and its parts
 	needers map[at][]at            // jobs that read the products of a job
+	askers  map[string][]at        // jobs that asked what a parcel holds, by its name
+	held    []holding              // what each parcel holds, in the order of the project file
 	packers map[string]bool        // assets that have images packed, by path
 	procs   map[at]string          // processors of jobs
+}
+
+// holding is what a parcel holds: the assets that its patterns name, and those that something in it requires.
+type holding struct {
+	parcel string
+	ids    map[string]bool
+	names  []func(id string) bool // its patterns
+	leads  map[string]bool        // of ids, those whose products decide what else it holds
 }
 
 // Of returns the effect of changes of files on some platforms, or on all if platforms is empty. parcels are those of
 // the project file.
 func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel) *Report {
 	x := newIndex(v, platforms)
+	x.hold(parcels, v.Named)
 	r := &Report{}
 	reached := map[at]bool{}
 	var queue []Job
@@ -99,6 +110,12 @@ func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel
 				queue = append(queue, x.job(n, j.Steps+1, task.AssetText(j.Asset), "products"))
 			}
 		}
+		for _, n := range x.beside(j) {
+			if !reached[n] {
+				reached[n] = true
+				queue = append(queue, x.job(n, j.Steps+1, task.AssetText(j.Asset), "assets"))
+			}
+		}
 	}
 	slices.SortStableFunc(r.Jobs, func(a, b Job) int {
 		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.Asset, b.Asset), cmp.Compare(a.Among, b.Among))
@@ -116,12 +133,19 @@ func Of(v *view.View, files []File, platforms []string, parcels []project.Parcel
 		}
 	}
 	slices.Sort(r.Products)
-	r.Parcels = x.parcels(parcels, changed, v.Named)
+	for _, h := range x.held {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(changed)), func(id string) bool { return h.ids[id] }) {
+			r.Parcels = append(r.Parcels, h.parcel)
+		}
+	}
 	return r
 }
 
 func newIndex(v *view.View, platforms []string) *index {
-	x := &index{table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, packers: map[string]bool{}, procs: map[at]string{}}
+	x := &index{
+		table: v.Table(), traces: map[at][]*engine.Trace{}, needers: map[at][]at{}, askers: map[string][]at{}, packers: map[string]bool{},
+		procs: map[at]string{},
+	}
 	v.Traces(func(a *asset.Asset, platform, among, part string, t *engine.Trace) {
 		j := at{a.ID, platform, among}
 		if len(platforms) > 0 && !slices.Contains(platforms, platform) {
@@ -141,6 +165,9 @@ func newIndex(v *view.View, platforms []string) *index {
 	for _, j := range x.jobs {
 		seen := map[at]bool{}
 		for _, o := range x.observations(j) {
+			if parcel, ok := strings.CutPrefix(explain.Subject(o), job.ParcelMark); ok && o.Kind == job.SawListed {
+				x.askers[parcel] = append(x.askers[parcel], j)
+			}
 			if o.Kind >= engine.FirstLeaf {
 				continue
 			}
@@ -212,6 +239,9 @@ func (x *index) sees(j at, files []File) (because, kind string, ok bool) {
 		kind := explain.Kind(o)
 		subject := explain.Subject(o)
 		for _, f := range files {
+			if kind == "tool" && subject == job.InProject+f.Path { // a traced program read it
+				return f.Path, "file", true
+			}
 			if touches(kind, subject, f) || x.comesOrGoes(kind, cmp.Or(explain.Asset(o), subject), f) {
 				return f.Path, kind, true
 			}
@@ -227,7 +257,7 @@ func (x *index) comesOrGoes(kind, name string, f File) bool {
 	case kind == "packers":
 		return x.packers[f.Path] || f.Change == Added && slices.ContainsFunc(slices.Collect(maps.Keys(x.packers)), func(p string) bool { return path.Ext(p) == path.Ext(f.Path) })
 	case kind == "assets":
-		return asset.Matches(name, f.Path)
+		return asset.Matches(name, f.Path) || x.fills(name, f)
 	case kind == "asset" || kind == "products":
 		a := x.table.Find(name)
 		return a == nil && (name == f.Path || name == processor.ByUUID(asset.UUID(f.Path))) || a != nil && a.Path == f.Path
@@ -240,7 +270,7 @@ func touches(kind, subject string, f File) bool {
 	case "file":
 		return subject == f.Path
 	case "tool":
-		return strings.TrimPrefix(subject, job.InProject) == f.Path
+		return subject == f.Path
 	case "missing":
 		return subject == f.Path && f.Change != Removed
 	case "exists":
@@ -251,53 +281,60 @@ func touches(kind, subject string, f File) bool {
 	return false
 }
 
-// parcels returns the names of parcels with an asset that changes: by a pattern, or because something in the parcel
-// requires it.
-func (x *index) parcels(all []project.Parcel, changed map[string]bool, named func(string) func(string) bool) []string {
+// fills reports whether a file that is added or removed changes what a parcel holds that a job asked for.
+func (x *index) fills(pattern string, f File) bool {
+	parcel, ok := strings.CutPrefix(pattern, job.ParcelMark)
+	return ok && slices.ContainsFunc(x.held, func(h holding) bool {
+		return h.parcel == parcel && (h.ids[f.Path] || slices.ContainsFunc(h.names, func(names func(string) bool) bool { return names(f.Path) }))
+	})
+}
+
+// beside returns the jobs that asked what a parcel holds, if that can change with the products of a job.
+func (x *index) beside(j Job) (askers []at) {
+	for _, h := range x.held {
+		if h.leads[j.Asset] {
+			for _, n := range x.askers[h.parcel] {
+				if n.platform == j.Platform {
+					askers = append(askers, n)
+				}
+			}
+		}
+	}
+	return askers
+}
+
+// hold finds what parcels hold.
+func (x *index) hold(parcels []project.Parcel, named func(pattern string) func(id string) bool) {
 	byUUID := map[string]string{}
 	for i := range x.table.Assets {
 		byUUID[x.table.Assets[i].UUID] = x.table.Assets[i].ID
 	}
-	var names []string
-	for i := range all {
-		if x.holds(&all[i], changed, byUUID, named) {
-			names = append(names, all[i].Name)
-		}
-	}
-	return names
-}
-
-func (x *index) holds(p *project.Parcel, changed map[string]bool, byUUID map[string]string, named func(string) func(string) bool) bool {
-	var has []func(string) bool
-	for _, pattern := range p.Assets {
-		has = append(has, named(pattern.Text))
-	}
-	var todo []string
-	in := map[string]bool{}
-	add := func(id string) {
-		if id != "" && !in[id] {
-			in[id] = true
-			todo = append(todo, id)
-		}
-	}
-	for i := range x.table.Assets {
-		id := x.table.Assets[i].ID
-		if slices.ContainsFunc(has, func(names func(string) bool) bool { return names(id) }) {
-			add(id)
-		}
-	}
 	required := x.required(byUUID)
-	for len(todo) > 0 {
-		id := todo[0]
-		todo = todo[1:]
-		if changed[id] {
-			return true
-		}
-		for _, need := range required[id] {
-			add(need)
-		}
+	failed := map[string]bool{}
+	for _, j := range x.jobs {
+		failed[j.asset] = failed[j.asset] || slices.ContainsFunc(x.traces[j], func(t *engine.Trace) bool { return t.Outcome != engine.Succeeded })
 	}
-	return false
+	for i := range parcels {
+		h := holding{parcel: parcels[i].Name, ids: map[string]bool{}, leads: map[string]bool{}}
+		for _, pattern := range parcels[i].Assets {
+			h.names = append(h.names, named(pattern.Text))
+		}
+		var todo []string
+		for i := range x.table.Assets {
+			id := x.table.Assets[i].ID
+			if slices.ContainsFunc(h.names, func(names func(string) bool) bool { return names(id) }) {
+				todo = append(todo, id)
+			}
+		}
+		for len(todo) > 0 {
+			id := todo[0]
+			if todo = todo[1:]; id != "" && !h.ids[id] {
+				h.ids[id], h.leads[id] = true, len(required[id]) > 0 || failed[id]
+				todo = append(todo, required[id]...)
+			}
+		}
+		x.held = append(x.held, h)
+	}
 }
 
 // required returns for each asset the assets that its products require.

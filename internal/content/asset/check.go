@@ -332,7 +332,7 @@ func (b *builder) matchesNothing(p project.Pattern, t *Table) {
 	what, hint := "asset", ""
 	glob, _ := project.SplitPattern(p.Text)
 	if t != nil {
-		hint = diag.DidYouMean(glob, t.someIDs())
+		hint = b.likeAsset(t, glob)
 	} else {
 		what = "source file"
 		folder := strings.TrimSuffix(glob, "/")
@@ -361,6 +361,45 @@ func below(files []string, pattern string) []string {
 	return files[from:to]
 }
 
+// likeAsset is a hint for a pattern that means no asset, or "".
+func (b *builder) likeAsset(t *Table, pattern string) string {
+	if project.IsGlob(pattern) {
+		ids := make([]string, len(t.Assets))
+		for i := range t.Assets {
+			ids[i] = t.Assets[i].ID
+		}
+		if like := b.likeGlob(ids, "", pattern); like != "" {
+			return `did you mean "` + like + `"?`
+		}
+	}
+	return diag.DidYouMean(pattern, t.someIDs())
+}
+
+// likeGlob is a glob below a folder that matches some of the paths, for one that matches none: without the path of a source root at its
+// beginning, or with the extension in other letter case. It returns "" if there is none.
+func (b *builder) likeGlob(paths []string, folder, glob string) string {
+	in := newMatcher("*", folder).glob
+	in = in[:len(in)-1]
+	tries := []string{glob}
+	for i := range b.in.Project.Roots {
+		if pre := b.in.Project.Roots[i].Prefix(); pre != "" && strings.HasPrefix(glob, pre) {
+			tries = append(tries, strings.TrimPrefix(glob[len(pre):], strings.TrimPrefix(folder+"/", "/")))
+		}
+	}
+	for _, try := range tries {
+		stem, ext := strings.TrimSuffix(try, path.Ext(try)), path.Ext(try)
+		for _, p := range paths {
+			if MatchesFile(in+try, p) {
+				return try
+			}
+			if e := path.Ext(p); strings.EqualFold(e, ext) && MatchesFile(in+stem+e, p) {
+				return stem + e
+			}
+		}
+	}
+	return ""
+}
+
 // someIDs returns as many ids as can be searched quickly for a suggestion.
 func (t *Table) someIDs() (ids []string) {
 	const most = 2000
@@ -375,7 +414,6 @@ func (b *builder) emptyParcels(t *Table) {
 	if len(b.in.Project.Parcels) == 0 {
 		return
 	}
-	ids := t.someIDs()
 	for _, p := range b.in.Project.Parcels {
 		for _, pat := range p.Assets {
 			if len(t.Meant(pat.Text)) > 0 {
@@ -383,7 +421,7 @@ func (b *builder) emptyParcels(t *Table) {
 			}
 			m := pat.Span.Warningf(diag.RuleMatchesNothing, "parcel %q: this matches no asset", p.Name)
 			glob, _ := project.SplitPattern(pat.Text)
-			if m.Hint = diag.DidYouMean(glob, ids); m.Hint == "" {
+			if m.Hint = b.likeAsset(t, glob); m.Hint == "" {
 				m.Hint = "correct it, or let it stand if the assets are still to come; `kiln ls` lists them"
 			}
 			b.add(m)
@@ -404,6 +442,13 @@ func (b *builder) meant(r *project.Rule) string {
 		}
 		if !r.ForFolders() && anyMatch(folders, m.glob) {
 			return "it matches folders; end it with a slash for folders as assets, or with /** for the files in them"
+		}
+		paths, slash := b.in.Files, ""
+		if r.ForFolders() {
+			paths, slash = folders, "/"
+		}
+		if like := b.likeGlob(paths, r.Base, strings.TrimSuffix(r.Match, "/")); like != "" {
+			return `did you mean "` + like + slash + `"?`
 		}
 		return b.meantFolder(r, folders)
 	}

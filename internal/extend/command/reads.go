@@ -326,11 +326,27 @@ func (r *reads) one(a *seal.Access) (folders []string, err error) {
 	}
 	if !known && a.State.Exists && !a.State.Dir && !r.own(a.Real) {
 		external = a.Real // Kiln ignores it, but the program does not
+		if err := r.hiding(names, a); err != nil {
+			return nil, err
+		}
 	}
 	if external != "" {
 		return folders, r.external(external, a)
 	}
 	return folders, nil
+}
+
+// hiding records what earlier roots have in place of a file that Kiln does not know: a view has a folder of theirs, and not the file.
+func (r *reads) hiding(names []string, a *seal.Access) error {
+	_, root := r.root(a.Real)
+	for _, dir := range r.roots[:max(root, 0)] {
+		for _, name := range names {
+			if err := r.external(filepath.Join(dir, filepath.FromSlash(name)), a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // asKernel records a folder of the source roots, or that nothing is there, as the program sees it: including ignored files and empty

@@ -288,6 +288,7 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	if ok, err := s.save(r); !ok || err != nil {
 		return nil, err
 	}
+	s.source().OnlyAsked(r) // only now, because the content database has them all
 	err := s.closeTraces()
 	r.Summary.Seconds = time.Since(s.start).Seconds() // after 100,000 files were renamed, a quarter of the time is spent on recording
 	return r, err
@@ -375,7 +376,7 @@ func (s *session) runEngine(ctx context.Context) error {
 	}
 	opts := engine.Options{
 		Workers: s.P.Workers(s.req.Workers), Extra: s.P.Extra(s.req.Workers), Memory: s.P.MemoryLimit(), FailFast: s.req.FailFast, DryRun: s.req.DryRun,
-		Build: s.number, First: s.first(), Holds: s.holds, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
+		Build: s.number, First: s.first(), Holds: s.holds, Unsure: s.Unsure, NoRuns: s.req.Pull, Rekeyed: s.Rekeyed,
 	}
 	if s.req.Force {
 		opts.Force = job.WithParts(s.wanted)
@@ -449,6 +450,7 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 		r.Summary.Because = "it was asked for"
 	}
 	r.Summary.Warnings = report.Warnings(r.Messages)
+	s.source().OnlyAsked(r)
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil
 }
@@ -476,7 +478,10 @@ func (s *session) look(ctx context.Context) error {
 		return err
 	}
 	s.req.DryRun = true
-	return s.runWithParcels(ctx)
+	if err := s.runWithParcels(ctx); err != nil {
+		return err
+	}
+	return parcels.Foresee(s.Set, func() error { return s.runEngine(ctx) })
 }
 
 // first returns which tasks run before others: those that observed what changed.

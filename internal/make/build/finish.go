@@ -142,7 +142,7 @@ func (s *session) ship(ctx context.Context) bool {
 func (s *session) source() *report.Source {
 	return &report.Source{
 		Set: s.Set, Few: s.few, Prev: s.Prev, Before: s.Before, Tree: s.tree, Wanted: s.wanted, Said: s.said(),
-		Failures: s.notices.Failures,
+		Failures: s.notices.Failures, Some: len(s.req.Patterns) > 0,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/extend/seal"
+	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
 )
 
 // lookScript is a program that does what the lines of its asset say, and writes what it saw.
@@ -54,7 +55,7 @@ func TestRandomTraced(t *testing.T) {
 	if err := seal.Supported().Trace; err != nil {
 		t.Skip(err)
 	}
-	for _, roots := range []string{`["assets"]`, `["assets", "over"]`, `["."]`} {
+	for _, roots := range []string{`["assets"]`, `["assets", "over"]`, `["."]`, `["assets"] # and workers`, `["assets", "over"] # and workers`, `["."] # and workers`} {
 		t.Run(roots, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\nroots = "+roots+"\n"+lookProcessor+`[[rules]]
@@ -72,15 +73,26 @@ script = "tools/run.star"
 			p.must(chmodExecutable(p.path("tools/look")))
 			p.workers = 2
 			r := &random{p: p, rng: randomSource(t)}
+			var f *reapitest.Farm
+			remote := 0
+			if strings.HasSuffix(roots, "workers") {
+				f = p.farmed(2)
+			}
 			for i := range edits() / 50 {
 				for range 1 + r.rng.IntN(3) {
 					r.lookedAt()
 				}
-				if b := p.build(); strings.Contains(b.messages, "K1513") {
+				b := p.build()
+				if remote += b.Remote; strings.Contains(b.messages, "K1513") {
 					t.Errorf("step %d: nothing changed meanwhile: %s", i, b.messages)
 				}
 				if t.Failed() {
 					t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-12):], "\n"))
+				}
+			}
+			if f != nil {
+				if t.Logf("%d actions, %d jobs of them", f.Ran(), remote); remote == 0 && edits() >= 50 {
+					t.Error("no worker ran a job to its end")
 				}
 			}
 		})

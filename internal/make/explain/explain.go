@@ -32,6 +32,9 @@ func Reason(r *engine.Reason) string {
 	case engine.Forced:
 		return "it was asked for with --force"
 	case engine.NeedsUndecided:
+		if r.Observation.Kind >= engine.FirstLeaf {
+			return "the build may change " + Observation(r.Observation)
+		}
 		return "it needs " + Observation(r.Observation) + ", which must be built first"
 	case engine.InputUnreadable:
 		return Observation(r.Observation) + " cannot be read"
@@ -118,6 +121,9 @@ func Observation(o engine.Observation) string {
 	case job.SawAsset:
 		return "asset " + o.Subject
 	case job.SawTool:
+		if file, ok := strings.CutPrefix(o.Subject, job.InProject); ok { // a traced program read it
+			return file
+		}
 		return "tool " + o.Subject
 	case job.SawEnv:
 		return "environment variable " + o.Subject

@@ -12,7 +12,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
@@ -78,9 +81,15 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 	for path, in := range carried.files {
 		x.inputs[path] = in
 	}
+	if last := j.Last(); carried.traced || last != nil && slices.ContainsFunc(last.Observations, ranProgram) {
+		x.job.Project = carried.project
+	}
 	x.predict()
 	return x, nil
 }
+
+// ranProgram reports whether an observation is of a job that ran a program. If that was traced, its job cannot be sent without the project.
+func ranProgram(o engine.Observation) bool { return o.Kind == job.SawRoots }
 
 // predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
 func (x *exchange) predict() {
@@ -114,6 +123,11 @@ func (x *exchange) predict() {
 			expect(written.Env, o.Subject)
 		case job.SawTool:
 			expect(written.Tool, o.Subject)
+			if x.traced() {
+				for _, name := range x.w.Beside(o.Subject, written.Above) {
+					expect(written.Tool, name)
+				}
+			}
 		case job.SawSettings:
 			s := task.ParseSubject(o.Subject)
 			expect(written.Settings, s.Asset, s.Processor)
@@ -249,7 +263,9 @@ func (x *exchange) compare(ctx context.Context, c *written.Call) (same bool, err
 func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a written.Answer, err error) {
 	switch c.Kind {
 	case written.Open:
-		a.Content, err = x.source(j, c.Names[0])
+		if a.Content, err = x.source(j, c.Names[0]); err == nil {
+			err = x.placed(c.Names[0], &a)
+		}
 	case written.Source:
 		if path := x.job.Asset.Path; path != "" {
 			a.Content, err = x.source(j, path)
@@ -257,7 +273,9 @@ func (x *exchange) answer(ctx context.Context, j *job.Job, c *written.Call) (a w
 			_, err = j.Source()
 		}
 	case written.Exists:
-		a.Yes, err = j.Exists(c.Names[0])
+		if a.Yes, err = j.Exists(c.Names[0]); err == nil && a.Yes {
+			err = x.placed(c.Names[0], &a)
+		}
 	case written.Glob:
 		a.Names, err = j.Glob(c.Names[0])
 	case written.Find:
@@ -321,6 +339,25 @@ func (x *exchange) source(j *job.Job, path string) (written.Content, error) {
 	return x.input(h, func() (io.ReadCloser, error) { return x.unrecorded.Open(path) })
 }
 
+// traced reports whether what a program of the job reads is traced, or may be.
+func (x *exchange) traced() bool {
+	return x.job.Project != nil
+}
+
+// placed adds to an answer where a source file is, for a program that is traced, and its content: one that asks whether it exists gets to
+// know its size as well.
+func (x *exchange) placed(path string, a *written.Answer) (err error) {
+	if !x.traced() {
+		return nil
+	}
+	below, ok := x.w.Below(x.unrecorded.Where(path))
+	if a.Names = []string{below}; !ok {
+		return fmt.Errorf("%w: links lead to %s", errLocal, path)
+	}
+	a.Content, err = x.source(x.unrecorded, path)
+	return err
+}
+
 // product is the content of a product.
 func (x *exchange) product(j *job.Job, p processor.Product) (written.Content, error) {
 	h, err := j.ProductContent(p)
@@ -374,11 +411,20 @@ func (x *exchange) request(ctx context.Context, j *job.Job, list []written.Asked
 // tool finds a program, or a file that one is linked with. What is of the project goes along; all else a worker has to have itself.
 func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 	file, h, err := j.ToolContent(name)
-	if err != nil {
+	beside := strings.HasPrefix(name, job.InProject+"../")
+	switch {
+	case beside && errors.Is(err, fs.ErrNotExist):
+		return errBeside
+	case err != nil:
 		return err
+	case beside:
+		return errLocal
 	}
 	below := job.ProjectTool(name)
-	if below == "" {
+	switch {
+	case x.traced() && (below != "" || strings.HasPrefix(name, job.InProject)):
+		return x.projectPart(file, h, a)
+	case below == "":
 		a.Names = []string{file, h.String()}
 		return nil
 	}
@@ -391,6 +437,36 @@ func (x *exchange) tool(j *job.Job, name string, a *written.Answer) error {
 		return os.Open(file)
 	}}
 	return nil
+}
+
+// errBeside is the same wherever the project is.
+var errBeside = fmt.Errorf("beside the project folder: %w", fs.ErrNotExist)
+
+// projectPart is what a traced program accessed in the project folder: a file, a folder, or the names in it.
+func (x *exchange) projectPart(file string, h digest.Hash, a *written.Answer) error {
+	below, ok := x.w.Below(file)
+	st, err := os.Stat(file)
+	if err != nil || !ok {
+		return fmt.Errorf("%w: links lead to %s", errLocal, file)
+	}
+	a.Names = []string{job.InProject + below, h.String()}
+	if !st.IsDir() {
+		a.Content, err = x.input(h, func() (io.ReadCloser, error) { return os.Open(file) })
+		return err
+	}
+	if a.Names = append(a.Names, written.Folder); !strings.HasSuffix(file, "/") {
+		return nil
+	}
+	a.Names[0] += "/"
+	entries, err := x.w.Entries(file)
+	for _, e := range entries {
+		if kind := e.Type(); kind != 0 && kind != fs.ModeDir {
+			return fmt.Errorf("%w: %s is neither a file nor a folder", errLocal, filepath.Join(file, e.Name()))
+		} else {
+			a.Names = append(a.Names, kind.String()[:1]+e.Name())
+		}
+	}
+	return err
 }
 
 func assetList(j *job.Job, pattern string) ([]string, error) {

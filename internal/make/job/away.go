@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -69,4 +70,32 @@ func (j *Job) ProductContent(p processor.Product) (digest.Hash, error) {
 		return digest.Hash{}, err
 	}
 	return made.Hash, nil
+}
+
+// Below returns the path below the project folder of something that a worker is to have there as well. ok is false if it is elsewhere, or a
+// link leads to it: a program on the worker would not see the link.
+func (w *World) Below(file string) (below string, ok bool) {
+	below, err := filepath.Rel(w.dir, file)
+	dir, err2 := filepath.EvalSymlinks(w.dir)
+	real, err3 := filepath.EvalSymlinks(file)
+	return filepath.ToSlash(below), err == nil && err2 == nil && err3 == nil && filepath.IsLocal(below) && real == filepath.Join(dir, below)
+}
+
+// Entries are what is in a folder, but for what is Kiln's own.
+func (w *World) Entries(folder string) ([]fs.DirEntry, error) { return entriesOf(folder, w.hidden) }
+
+// Beside are the names, from the project folder, of something in a folder above it. Above the topmost folder is the topmost folder again, up
+// to that many levels.
+func (w *World) Beside(file string, levels int) (names []string) {
+	if !filepath.IsAbs(file) {
+		return nil
+	}
+	up := InProject
+	for dir := filepath.Dir(w.dir); levels > 0; dir = filepath.Dir(dir) {
+		up += "../"
+		if levels--; filepath.Dir(file) == dir {
+			names = append(names, up+filepath.Base(file))
+		}
+	}
+	return names
 }

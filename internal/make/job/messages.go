@@ -192,6 +192,21 @@ func (j *Job) quoted(path string) []byte {
 // noAsset begins the message about an asset that is missing; its name follows.
 const noAsset = "there is no asset "
 
+// missingName returns the name of the asset that a message says is missing, or "".
+func missingName(m *diag.Message) string {
+	name, ok := "", false
+	switch m.Code {
+	case diag.AssetMissing:
+		name, ok = strings.CutPrefix(m.Text, noAsset)
+	case diag.DataReferenceMissing:
+		name, ok = strings.CutSuffix(strings.TrimPrefix(m.Text, "asset "), " does not exist")
+	}
+	if name, err := strconv.Unquote(name); ok && err == nil {
+		return name
+	}
+	return ""
+}
+
 // remark is a message in the form that a trace stores.
 type remark struct {
 	diag.Message
@@ -226,8 +241,8 @@ func (w *World) MessagesFor(t *Task, tr *engine.Trace) diag.List {
 	return slices.DeleteFunc(w.MessagesOf(tr), t.Asset.Allows)
 }
 
-// MessagesOf returns a trace's messages. The root of a source file, and the asset with a name similar to a
-// missing one, are looked up again, because they may change although the trace holds.
+// MessagesOf returns a trace's messages. The root of a source file, and the asset that a missing one is now, or whose name is
+// similar, are looked up again, because they may change although the trace holds.
 func (w *World) MessagesOf(tr *engine.Trace) diag.List {
 	all := diag.Decode[remark](tr.Messages)
 	l := make(diag.List, len(all))
@@ -237,11 +252,11 @@ func (w *World) MessagesOf(tr *engine.Trace) diag.List {
 		if path := all[i].Path; path != "" {
 			m.File = w.Display(path)
 		}
-		if name, ok := strings.CutPrefix(m.Text, noAsset); ok && m.Code == diag.AssetMissing {
-			if name, err := strconv.Unquote(name); err == nil {
-				if like := w.Names().Nearest(name); like != "" {
-					m.WithHint("did you mean %q?", like)
-				}
+		if name := missingName(m); name != "" {
+			if a := w.Names().ByUUID(asset.UUID(name)); a != nil { // kiln mv has pinned it
+				m.WithHint("it is %q now: write that", a.ID)
+			} else if like := w.Names().Nearest(name); like != "" && m.Code == diag.AssetMissing {
+				m.WithHint("did you mean %q?", like)
 			}
 		}
 	}

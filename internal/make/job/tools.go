@@ -134,16 +134,20 @@ func HashTool(path string, hidden []string) (digest.Hash, error) {
 	if !strings.HasSuffix(path, "/") {
 		return b.Sum(), nil
 	}
+	entries, err := entriesOf(path, hidden)
+	for _, e := range entries {
+		b.Str("name", e.Name()).Str("type", e.Type().String())
+	}
+	return b.Sum(), err
+}
+
+// entriesOf is what is in a folder, but for what is hidden.
+func entriesOf(path string, hidden []string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(path)
 	if real, rerr := filepath.EvalSymlinks(path); rerr == nil {
 		path = real
 	}
-	for _, e := range entries {
-		if !slices.Contains(hidden, filepath.Join(path, e.Name())) {
-			b.Str("name", e.Name()).Str("type", e.Type().String())
-		}
-	}
-	return b.Sum(), err
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(hidden, filepath.Join(path, e.Name())) }), err
 }
 
 // InProject is the prefix for what a program read in the project's folder or in a source root elsewhere; the path from
@@ -153,6 +157,9 @@ const InProject = "{project}/"
 // inProject converts the absolute path of a file, or of a folder with a slash at the end, to its path from the
 // project's folder if it is there or in a source root. So a project can be copied or moved together with Kiln's state.
 func (w *World) inProject(name string) string {
+	if rest, ok := strings.CutPrefix(name, InProject+"../"); ok { // a worker's name for something beside the project folder
+		name = filepath.Join(filepath.Dir(w.dir), rest)
+	}
 	if !filepath.IsAbs(name) {
 		return name
 	}

@@ -4,9 +4,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
+	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -72,4 +76,60 @@ func (s *Shipping) holds(p *project.Parcel, platform string) []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Foresee follows a dry run: jobs that asked what a parcel holds are undecided if what would run may change it. run repeats the dry run.
+func Foresee(s *results.Set, run func() error) error {
+	for known := 0; ; {
+		open := opened(s)
+		if len(open) == known {
+			return nil
+		}
+		known = len(open)
+		s.Unsure = func(o *engine.Observation) bool {
+			platform, pattern := job.Meant(o.Subject)
+			parcel, ok := strings.CutPrefix(pattern, job.ParcelMark)
+			return ok && o.Kind == job.SawListed && open[platform+"/"+parcel]
+		}
+		if err := run(); err != nil {
+			return err
+		}
+	}
+}
+
+// opened returns those parcels that jobs asked for, by platform and name as in job.Held, that may hold other assets after the build: an
+// asset that decides what else they hold would be built, or they name one that they did not hold.
+func opened(s *results.Set) map[string]bool {
+	leads := map[string]bool{} // by platform and id
+	for _, r := range s.Results {
+		if t := job.TaskOf(r); (r.State == engine.WouldRun || r.State == engine.Undecided) && mayLead(s, t) {
+			leads[t.Platform+"/"+t.Asset.ID] = true
+		}
+	}
+	open := map[string]bool{}
+	for key := range s.W.AskedHeld {
+		platform, name, _ := strings.Cut(key, "/")
+		ids := s.W.Held()[key]
+		if slices.ContainsFunc(ids, func(id string) bool { return leads[platform+"/"+id] }) {
+			open[key] = true
+		}
+		for _, pattern := range s.P.Parcel(name).Assets {
+			open[key] = open[key] || slices.ContainsFunc(s.W.Means(platform, pattern.Text), func(a *asset.Asset) bool { return !slices.Contains(ids, a.ID) })
+		}
+		if !open[key] {
+			delete(open, key)
+		}
+	}
+	return open
+}
+
+// mayLead reports whether products of a task may require those of other assets: they did when it ran last, it failed, or that is not known.
+func mayLead(s *results.Set, t *job.Task) bool {
+	traces := s.Traces.Traces(t.Key)
+	if len(traces) == 0 || traces[0].Outcome != engine.Succeeded {
+		return true
+	}
+	return slices.ContainsFunc(traces[0].Products, func(p engine.Product) bool {
+		return slices.ContainsFunc(p.References, func(r engine.Reference) bool { return r.Required && uuid.UUID(r.UUID).String() != t.Asset.UUID })
+	})
 }

@@ -178,6 +178,7 @@ type Source struct {
 	Tree   *outputs.Tree // nil: nothing was put in place
 	Wanted []*job.Task   // what the build was asked for
 	Said   diag.List     // messages that are not of jobs
+	Some   bool          // the build was asked for some assets, by patterns
 
 	Failures []references.Failure // jobs that failed although their runs succeeded
 }
@@ -454,6 +455,30 @@ func (s *Source) sortMessages(said []diagnostics) diag.List {
 		warnings = append(warnings, diag.Warningf(diag.SourceChanged, diag.Pos{}, "%s changed while it was used", what).WithHint("build again"))
 	}
 	return append(append(own, needs...), warnings...)
+}
+
+// OnlyAsked removes from a report of some assets what is said about empty files that have nothing to do with them: those that no job
+// of the build is for, or has read.
+func (s *Source) OnlyAsked(r *Report) {
+	isEmpty := func(m *diag.Message) bool { return m.Code == diag.EmptyFile }
+	if !s.Some || !slices.ContainsFunc(r.Messages, isEmpty) {
+		return
+	}
+	concerned := map[string]bool{}
+	for _, res := range s.Results {
+		concerned[s.W.DisplayAsset(job.TaskOf(res).Asset)] = true
+		if res.Trace == nil {
+			continue
+		}
+		for i := range res.Trace.Observations {
+			if o := &res.Trace.Observations[i]; o.Kind == job.SawFile {
+				concerned[s.W.Display(o.Subject)] = true
+			}
+		}
+	}
+	before := len(r.Messages)
+	r.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m *diag.Message) bool { return isEmpty(m) && !concerned[m.File] })
+	r.Summary.Warnings -= before - len(r.Messages)
 }
 
 // messagesOf returns the messages of a trace. Those of a request on bytes name the requester, because the

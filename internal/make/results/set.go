@@ -35,6 +35,7 @@ type Set struct {
 	Held    *state.Tasks // the tasks of the build before, if some have no result in this one
 	Scope   *Scope       // nil: all tasks are checked, or those that were requested
 	Results []*engine.Result
+	Unsure  func(*engine.Observation) bool // of a dry run: what the build may change; nil: nothing
 
 	Live         []*job.Task                    // that the project has: those of the world, and the parts that their traces ask for
 	lives        int32                          // how often find looked

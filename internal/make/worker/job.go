@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
+	"github.com/kiln-pipeline/kiln/internal/extend/command"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/internal/make/written"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -27,6 +28,10 @@ type run struct {
 	settings any
 	own      string // a folder of the run's own, outside of the action's
 	folder   string // that of the action, absolute
+
+	project string          // the project folder of a traced program, absolute; "" for others
+	kiln    command.Kiln    // in it
+	climbed map[string]bool // names that its program looked for in every folder above it
 
 	mu         sync.Mutex // guards all fields below
 	calls      []written.Call
@@ -156,7 +161,11 @@ func (w *run) read(a written.Answer, err error) ([]byte, error) {
 }
 
 func (w *run) Open(path string) (processor.File, error) {
-	return w.open(w.ask(written.Call{Kind: written.Open, Names: []string{path}}))
+	a, err := w.ask(written.Call{Kind: written.Open, Names: []string{path}})
+	if err == errUnknown && w.project != "" {
+		err = missing(path) // so that the rest that the program accessed is asked for as well
+	}
+	return w.open(a, err)
 }
 
 func (w *run) ReadFile(path string) ([]byte, error) {

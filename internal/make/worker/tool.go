@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -19,32 +20,39 @@ import (
 
 // Tool finds a program, or a file that one is linked with.
 func (w *run) Tool(name string) (string, error) {
-	code, err := filepath.Abs(written.Code)
+	code, err := filepath.Abs(cmp.Or(w.project, written.Code))
 	if err != nil {
 		return "", w.onlyThere("%v", err)
 	}
 	if rest, ok := strings.CutPrefix(name, code+string(filepath.Separator)); ok {
 		name = job.InProject + filepath.ToSlash(rest)
+	} else if w.project != "" && filepath.IsAbs(name) {
+		if outside, err := w.beside(name); outside {
+			return "", err
+		}
 	}
 	ours := job.ProjectTool(name)
+	within := ours != "" || strings.HasPrefix(name, job.InProject)
 	a, err := w.ask(written.Call{Kind: written.Tool, Names: []string{name}})
 	at := ""
-	if ours == "" {
+	if !within {
 		at = job.FindTool("", nil, name)
 	}
 	switch {
 	case err == errUnknown && at != "":
 		return at, nil // a guess, so that the rest is asked for as well
-	case err == errUnknown && ours == "" && filepath.IsAbs(name):
+	case err == errUnknown && (!within && filepath.IsAbs(name) || w.project != ""):
 		return "", missing(name)
 	case err == errUnknown:
 		return "", err
-	case err != nil && at != "":
+	case err != nil && (at != "" || w.project != "" && within && there(w.place(ours))):
 		return "", w.onlyThere("this worker has %s", name)
 	case err != nil:
 		return "", err
-	case len(a.Names) != 2:
+	case len(a.Names) < 2:
 		return "", w.onlyThere("it runs %s", name)
+	case w.project != "" && strings.HasPrefix(a.Names[0], job.InProject):
+		return w.laid(a)
 	case ours != "":
 		return w.ofProject(filepath.Join(code, filepath.FromSlash(ours)), a.Content)
 	}
@@ -91,19 +99,30 @@ func (w *run) Needs() ([]processor.Product, error) {
 }
 
 // Roots and Where are of job.Job, for package command: a program that is not traced sees no source roots, only that they count is recorded.
-func (w *run) Roots() []string {
+func (w *run) Roots() (roots []string) {
 	w.log(written.Call{Kind: written.Roots})
-	return nil
+	if w.project != "" {
+		roots = w.places(w.written.Project.Roots)
+	}
+	return roots
 }
 
-func (*run) Where(string) string { return "" }
+func (w *run) Where(source string) string {
+	for _, kind := range []written.Kind{written.Open, written.Exists} {
+		c := written.Call{Kind: kind, Names: []string{source}}
+		if a := w.written.Answers[c.Key()]; len(a.Names) == 1 && w.project != "" {
+			return w.place(a.Names[0])
+		}
+	}
+	return ""
+}
 
 // Run runs a program, as job.Job does.
 func (w *run) Run(ctx context.Context, c processor.Command) (processor.Result, error) {
-	if c.Traced {
+	if c.Traced && w.project == "" {
 		return processor.Result{}, w.onlyThere("it runs a program that is traced")
 	}
-	return command.NewPrograms(command.Kiln{}).Run(ctx, w, w.written.Processor, c)
+	return command.NewPrograms(w.kiln).Run(ctx, w, w.written.Processor, c)
 }
 
 func (w *run) Scratch() (string, error) {
@@ -114,6 +133,9 @@ func (w *run) Scratch() (string, error) {
 		return "", errUnknown
 	}
 	dir := filepath.Join(w.own, "scratch")
+	if w.project != "" {
+		dir = filepath.Join(w.place(w.written.Project.Scratch), "1")
+	}
 	return dir, os.MkdirAll(dir, 0o777)
 }
 

@@ -62,7 +62,10 @@ func (w *run) process(ctx context.Context) *written.Log {
 	if w.program.Kiln != w.written.Kiln {
 		return &written.Log{Outcome: written.Other}
 	}
-	p, err := w.program.Processor(w.written, filepath.Join(w.own, "state"))
+	if err := w.layProject(); err != nil {
+		return local("the project: %v", err)
+	}
+	p, err := w.program.Processor(w.written, filepath.Join(w.own, "state"), w.kiln)
 	if err != nil {
 		return local("%v", err)
 	}

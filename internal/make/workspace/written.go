@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -38,8 +39,9 @@ func (p *Workspace) programHash() digest.Hash {
 	return b.Sum()
 }
 
-// Processor finds the processor of a written job. state is an absolute path of a folder for caches.
-func (g *Program) Processor(j *written.Job, state string) (processor.Processor, error) {
+// Processor finds the processor of a written job. state is an absolute path of a folder for caches, and own are Kiln's own folders in the
+// project folder that a traced program sees.
+func (g *Program) Processor(j *written.Job, state string, own command.Kiln) (processor.Processor, error) {
 	if j.Own == nil {
 		pr := g.p.Procs[j.Processor]
 		if pr == nil {
@@ -53,8 +55,11 @@ func (g *Program) Processor(j *written.Job, state string) (processor.Processor, 
 		Timeout: j.Own.Timeout, Memory: j.Own.Memory,
 	}
 	if said := j.Own.Program; said != nil {
-		pr, err := command.New(commandOf(c, said))
-		return pr, err
+		cc := commandOf(c, said)
+		if cc.Kiln = own; j.Project != nil {
+			cc.Reads = command.Traced
+		}
+		return command.New(cc)
 	}
 	m := p.custom(c)
 	if len(m.errs) > 0 {
@@ -82,15 +87,15 @@ func (p *Workspace) Farm() *farm.Farm {
 
 // carried is what a worker needs of a processor of the project: what the project file says of it, and its files by their paths below
 // written.Code. Of a processor that the kiln has in it, it is nearly nothing. It is nil for one that cannot run elsewhere: a command that
-// sees the source roots themselves.
+// writes a depfile, where only the source roots themselves show what it did not find; or a traced one whose roots are not all in the project.
 func (p *Workspace) carried(name string) *farm.Carried {
 	i := slices.IndexFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
 	if i < 0 {
-		return &farm.Carried{}
+		return &farm.Carried{Project: p.writtenFolders()}
 	}
 	c := &p.Project.Processors[i]
 	own := &written.Own{Folder: c.Folder, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory}
-	carried := &farm.Carried{Own: own, Properties: c.Properties}
+	carried := &farm.Carried{Own: own, Properties: c.Properties, Project: p.writtenFolders()}
 	pr := p.Procs[name].Processor
 	if code, ok := wasm.Code(pr); ok {
 		own.Wasm = "module.wasm"
@@ -99,13 +104,44 @@ func (p *Workspace) carried(name string) *farm.Carried {
 	}
 	if command.Runs(pr) {
 		own.Program = writtenCommand(c, pr.Info().Settings)
-		if c.Reads != "" {
+		carried.Traced = command.Reads(c.Reads) == command.Traced
+		if c.Reads != "" && (!carried.Traced || carried.Project == nil) {
 			return nil
 		}
 		return carried
 	}
 	own.Script, carried.Files = c.Script, sources(pr)
 	return carried
+}
+
+// writtenFolders writes down where a traced program finds the project; nil if some of it is elsewhere than in the project folder.
+func (p *Workspace) writtenFolders() *written.Folders {
+	dirs, within := allNames(p.Dir), true
+	below := func(name string) string {
+		for _, dir := range dirs {
+			if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+				return filepath.ToSlash(rel)
+			}
+		}
+		within = false
+		return filepath.ToSlash(name)
+	}
+	all := func(names []string) (list []string) {
+		for _, name := range names {
+			if name = below(name); !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+		return list
+	}
+	f := &written.Folders{Roots: all(p.RootNames()), Scratch: below(p.ScratchDir())}
+	built := below(p.OutputDir()) // a run makes it
+	if !within || built == "." || slices.ContainsFunc(p.Roots, func(r project.Root) bool { return r.Name != "" }) {
+		return nil
+	}
+	own := p.ownFolders()
+	f.Built, f.State, f.Shipped = all(own.Built), all(own.State), all(own.Shipped)
+	return f
 }
 
 // writtenCommand writes down what decides what the jobs of a command make. like has its settings as fields.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/varint"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -49,6 +50,7 @@ type Job struct {
 	Asset     processor.Asset
 	Settings  string   // canonical text
 	Inputs    []string // globs of source files on which it depends by hand
+	Project   *Folders // where a program finds the project, if what it reads is traced; nil: no program of the job is traced
 	Answers   map[string]Answer
 }
 
@@ -72,6 +74,18 @@ type Program struct {
 	Settings  []Named // Go types of the settings
 }
 
+// Above is how many folders are above the project folder that a worker makes. So a path that leads out of it does not lead to something of
+// the worker; it is asked for by a path that begins with "../", from the project folder.
+const Above = 24
+
+// Folders are where a traced program finds the project: the worker makes a project folder like the client's, with only what the answers
+// have. All are paths below that folder, with forward slashes; what is elsewhere at the client is named by its absolute path.
+type Folders struct {
+	Roots                 []string // source roots; a later one overlays an earlier one
+	Scratch               string   // where scratch folders are, so that relative paths out of one are the same
+	Built, State, Shipped []string // as command.Kiln
+}
+
 // Named is a text with a name.
 type Named struct{ Name, Text string }
 
@@ -80,9 +94,9 @@ type Kind uint8
 
 // Kinds of calls. Up to ID they are questions, each with an answer that the job holds; the others have an effect alone.
 const (
-	Open      Kind = iota + 1 // Names: a path. Content
+	Open      Kind = iota + 1 // Names: a path. Content; Names: where it is below the project folder, for a program that is traced
 	Source                    // Content
-	Exists                    // Names: a path. Yes
+	Exists                    // Names: a path. Yes; Content and Names as for Open, for a program that is traced
 	Glob                      // Names: a pattern. Names
 	Find                      // Names: an asset. Asset
 	Reference                 // Names: an asset and a product; Yes: it is required. The answer is that of Find
@@ -95,7 +109,7 @@ const (
 	Settings                  // Names: an asset and a processor. Names: canonical settings and given ones, as JSON; none if there are none
 	Assets                    // Names: a pattern. Names: the list of processor.Listed, as JSON
 	Try                       // Names: asset, platform and processor of a processor.Ask. Yes, and Products in one list
-	Tool                      // Names: a program, or a file by its path. Names: where it is, and its hash; Content, if it is of the project
+	Tool                      // Names: a program, or a file by its path. Names: where it is, its hash, more of a Folder; Content, if it is of the project
 	Needed                    // Products on which the job depends by hand, in one list
 	ID                        // Names: a product of the asset. Names: its resource id; none if it has none
 	Platform
@@ -140,6 +154,17 @@ func (c *Call) Key() string {
 	e.call(c)
 	return string(e.Buf)
 }
+
+// Question returns the call with a key.
+func Question(key string) (Call, error) {
+	d := &decoder{varint.Decoder{Buf: []byte(key)}}
+	c := d.call()
+	return c, d.close()
+}
+
+// Folder follows the hash in the answer to [Tool] if that is a folder of the project. If it is about the names in it, they follow, each after
+// the first letter of its fs.FileMode: "-" or "d".
+const Folder = "folder"
 
 // Answer answers a question. Which fields are set depends on the kind.
 type Answer struct {

@@ -38,6 +38,7 @@ func sample() (*Job, *Log) {
 	}
 	j := &Job{
 		Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n", Inputs: []string{"*.h"},
+		Project: &Folders{Roots: []string{"a"}, Scratch: "t", Built: []string{"b"}, State: []string{"s"}, Shipped: []string{"i"}},
 		Own: &Own{Script: "s", Wasm: "w", Program: &Program{
 			Args: []string{"p", "{in}"}, Env: []string{"V"}, Output: ".o", Outputs: []Named{{"x", ".x"}}, Network: true,
 			Settings: []Named{{"s", "int64"}},
@@ -60,6 +61,14 @@ func TestRoundTrip(t *testing.T) {
 	l2, err := DecodeLog(l.Encode())
 	if err != nil || cmp.Diff(l, l2) != "" {
 		t.Errorf("%v\n%s", err, cmp.Diff(l, l2))
+	}
+	for key := range j.Answers {
+		if c, err := Question(key); err != nil || c.Key() != key {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if _, err := Question(key + "x"); err == nil {
+			t.Error("a key with more at its end")
+		}
 	}
 	for i, call := range l.Calls { // equal questions, and only they, have equal keys
 		for k, other := range l.Calls {

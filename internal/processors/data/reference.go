@@ -38,9 +38,11 @@ func resolve(job processor.Job, s *Settings, places []*place) ([]processor.Refer
 		}
 		ref, err := job.Reference(id, p.product, p.required)
 		if errors.Is(err, fs.ErrNotExist) {
-			hint, err := nearest(job, p.text(), id)
-			if err != nil {
-				return nil, err
+			hint := ""
+			if len(errs) < maxProblems {
+				if hint, err = nearest(job, p.text(), id); err != nil {
+					return nil, err
+				}
 			}
 			errs = append(errs, problemAt(diag.DataReferenceMissing, "", p.value.Pos, hint, "asset %q does not exist", id))
 			continue
@@ -106,6 +108,13 @@ func nearest(job processor.Job, text, id string) (string, error) {
 		} else if there {
 			return fmt.Sprintf("it is beside this file: write %q or %q", "./"+id, beside), nil
 		}
+	}
+	named, err := job.Glob(path.Join("**", processor.QuoteGlob(path.Base(id))))
+	if err != nil {
+		return "", err
+	}
+	if len(named) == 1 && !strings.HasSuffix(id, "/") { // it may have been moved
+		return fmt.Sprintf("did you mean %q?", named[0]), nil
 	}
 	const otherwise = `correct it, or mark it in the schema only where an asset is named`
 	found, err := job.Glob(path.Join(processor.QuoteGlob(path.Dir(strings.TrimSuffix(id, "/"))), "*"))

@@ -62,11 +62,12 @@ func (r *Reader) isTool(name string) (bool, error) {
 	if slices.ContainsFunc(r.Code, func(c [2]string) bool { return c[1] == name }) {
 		return true, nil
 	}
-	n, err := r.first("SELECT count(*) FROM observation WHERE kind = 'tool' AND subject = :name", map[string]any{":name": name})
+	n, err := r.first("SELECT count(*) FROM observation WHERE kind = 'tool' AND subject IN (:name, '{project}/' || :name)", map[string]any{":name": name})
 	return n > 0, err
 }
 
-// reach follows dependencies with UNION, which skips rows that it has already, so cycles end.
+// reach follows dependencies with UNION, which skips rows that it has already, so cycles end. What a traced program read in the project is
+// recorded as {project}/ and the path there.
 const depsSQL = `
 WITH RECURSIVE reach (asset) AS (
   SELECT :asset
@@ -87,7 +88,7 @@ SELECT a.id, coalesce(f.path, o.subject), 'source', 1, o.kind
 FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset LEFT JOIN source_file f ON f.no = o.file
 WHERE :source AND o.kind IN ('file', 'missing', 'exists', 'glob', 'listing') GROUP BY a.no, o.kind, f.no, o.subject
 UNION
-SELECT a.id, o.subject, 'tool', 1, NULL
+SELECT a.id, iif(o.subject LIKE '{project}/%', substr(o.subject, 11), o.subject), 'tool', 1, NULL
 FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset WHERE :tools AND o.kind = 'tool'
 UNION
 SELECT a.id, json_extract(c.value, '$[1]'), 'tool', 1, NULL
@@ -98,7 +99,7 @@ ORDER BY 1, 3, 2, 5`
 
 const rdepsSQL = `
 WITH RECURSIVE made (asset) AS (
-  SELECT o.asset FROM observation o WHERE :tools AND :tool IS NOT NULL AND o.kind = 'tool' AND o.subject = :tool
+  SELECT o.asset FROM observation o WHERE :tools AND :tool IS NOT NULL AND o.kind = 'tool' AND o.subject IN (:tool, '{project}/' || :tool)
   UNION
   SELECT j.asset FROM json_each(:code) c JOIN shared_text s ON s.text = json_extract(c.value, '$[0]') JOIN job j ON j.processor = s.no
   WHERE :tools AND json_extract(c.value, '$[1]') = :tool

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
@@ -35,16 +36,17 @@ type Farm struct {
 	Lacks map[string]string // properties that no worker has
 	Env   []string          // of commands
 
-	dir     string
-	number  atomic.Int64
-	ran     atomic.Int64 // actions
-	starts  atomic.Int64
-	cpu     atomic.Int64 // nanoseconds
-	started atomic.Pointer[func(int64) bool]
-	mute    atomic.Bool // an operation whose worker was killed never ends
-	queue   chan *operation
-	quit    chan struct{}
-	done    sync.WaitGroup
+	dir      string
+	listener net.Listener
+	number   atomic.Int64
+	ran      atomic.Int64 // actions
+	starts   atomic.Int64
+	cpu      atomic.Int64 // nanoseconds
+	started  atomic.Pointer[func(int64) bool]
+	mute     atomic.Bool // an operation whose worker was killed never ends
+	queue    chan *operation
+	quit     chan struct{}
+	done     sync.WaitGroup
 
 	mu      sync.Mutex
 	ops     map[string]*operation
@@ -81,36 +83,53 @@ func StartFarm(dir string, workers int) (*Farm, error) {
 		dir: dir, queue: make(chan *operation, 1<<16), quit: make(chan struct{}), ops: map[string]*operation{}, running: map[int]*operation{},
 	}
 	f.Server = newServer("")
-	if err := f.listen("127.0.0.1:0"); err != nil {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		return nil, err
 	}
+	f.listen(l)
 	for i := range workers {
 		f.done.Go(func() { f.work(i) })
 	}
 	return f, nil
 }
 
-func (f *Farm) listen(address string) error {
-	l, err := net.Listen("tcp", address)
-	if err == nil {
-		f.serve(l, func(s *grpc.Server) {
-			repb.RegisterCapabilitiesServer(s, f)
-			repb.RegisterExecutionServer(s, f)
-			longrunningpb.RegisterOperationsServer(s, f)
-		})
+func (f *Farm) listen(l net.Listener) {
+	f.listener = l
+	f.serve(l, func(s *grpc.Server) {
+		repb.RegisterCapabilitiesServer(s, f)
+		repb.RegisterExecutionServer(s, f)
+		longrunningpb.RegisterOperationsServer(s, f)
+	})
+}
+
+// again returns a second listener for the socket of one, so that no other program gets its address when the first is closed.
+func again(l net.Listener) (net.Listener, error) {
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return nil, err
 	}
-	return err
+	defer file.Close()
+	return net.FileListener(file)
 }
 
 // Restart ends the server, with all operations, and starts it again at the same address. What it stores stays.
 func (f *Farm) Restart() error {
+	l, unsupported := again(f.listener)
 	f.Server.Stop()
 	f.mu.Lock()
 	for _, op := range f.ops {
 		op.cancel(errRestarted)
 	}
 	f.mu.Unlock()
-	return f.listen(strings.TrimPrefix(f.Address, "grpc://"))
+	if unsupported != nil { // on Windows
+		var err error
+		if l, err = net.Listen("tcp", strings.TrimPrefix(f.Address, "grpc://")); err != nil {
+			return err
+		}
+	}
+	f.listen(l)
+	return nil
 }
 
 // Stop ends the server and its workers.
@@ -277,7 +296,10 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 		return nil, err
 	}
 	dir := filepath.Join(f.dir, fmt.Sprintf("worker-%d", i), op.name)
-	if err := f.lay(op.action.GetInputRootDigest(), dir); err != nil {
+	syscall.ForkLock.RLock() // a process that starts now would have the program open for writing until it runs: "text file busy"
+	err := f.lay(op.action.GetInputRootDigest(), dir)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
@@ -293,8 +315,7 @@ func (f *Farm) run(i int, op *operation) (*repb.ActionResult, error) {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	started := timestamppb.Now()
-	err := c.Start()
-	if err == nil {
+	if err = c.Start(); err == nil {
 		if call := f.started.Load(); call != nil && (*call)(f.starts.Add(1)) {
 			op.cancel(errKilled)
 		}
