@@ -52,6 +52,16 @@ func picture(width, height int, style string) []byte {
 				if math.Hypot(float64(x%24)-12, float64(y%24)-12) > 9 {
 					px[3] = 0
 				}
+			case "drawing": // an outline around few flat colours, cut out
+				d := math.Hypot(float64(x%24)-12, float64(y%21)-10)
+				tint := float64((x/24*5 + y/21*3 + x/5 + y/7) % 6)
+				px = [4]float64{250 - 40*tint, 45 * tint, float64(int(tint)%3) * 120, 255}
+				if d > 8 {
+					px = [4]float64{9, 0, 12, 255}
+				}
+				if d > 9.5 {
+					px = [4]float64{}
+				}
 			case "dark":
 				px[0], px[1], px[2] = px[0]/16, px[1]/20, px[2]/12
 			case "noise":
@@ -65,16 +75,16 @@ func picture(width, height int, style string) []byte {
 	return pix
 }
 
-var styles = []string{"opaque", "grey", "alpha", "grey and alpha", "cut-out", "dark", "noise"}
+var styles = []string{"opaque", "grey", "alpha", "grey and alpha", "cut-out", "dark", "noise", "drawing"}
 
 // The table has the PSNR of astcenc 4.2 -medium for images in each style. The encoder is at most a few tenths of a dB worse
 // where the error is visible, and better with a higher quality.
 func TestQuality(t *testing.T) {
 	const side = 96
-	theirs := map[Footprint][7]float64{ // by style
-		Block4x4: {43.9, 59.9, 38.0, 46.9, 39.8, 56.9, 25.1},
-		Block6x6: {38.3, 46.5, 33.8, 39.8, 30.9, 49.5, 18.1},
-		Block8x8: {31.8, 38.4, 28.2, 32.9, 25.4, 46.5, 16.6},
+	theirs := map[Footprint][8]float64{ // by style
+		Block4x4: {43.9, 59.9, 38.0, 46.9, 39.8, 56.9, 25.1, 43.8},
+		Block6x6: {38.3, 46.5, 33.8, 39.8, 30.9, 49.5, 18.1, 32.1},
+		Block8x8: {31.8, 38.4, 28.2, 32.9, 25.4, 46.5, 16.6, 22.8},
 	}
 	less := map[block.Quality]float64{block.Fast: 1.2, block.Normal: 0.4, block.Best: 0.2}
 	for f, theirs := range theirs {
@@ -93,6 +103,9 @@ func TestQuality(t *testing.T) {
 				got, want := psnr(t, in, out), min(theirs[i], 50)-less[q]
 				if style == "grey" {
 					want -= 1.5 // astcenc tries four partitions
+				}
+				if style == "drawing" && q == block.Fast {
+					want -= 1.5 // astcenc -fast has 1 to 3 dB less, too
 				}
 				if got < want {
 					t.Errorf("%v %s, quality %d: %.2f dB, want %.2f", f, style, q, got, want)

@@ -10,12 +10,16 @@ type effort struct {
 	rounds   int        // of fitting ends to weights and weights to ends
 	hopeless float64    // a trial is abandoned if its error exceeds the least error times this
 	enough   [4]float32 // by number of partitions: squared error per texel below which that many are not tried
+	good     float64    // squared error per texel at or below which no more candidates are tried
+	poor     float64    // squared error, by the cube of the texels, above which the effort for Best follows; 0 if it never does
 }
 
+// In drawings, a few blocks with hard edges make up most of the error of the picture, so blocks with much error have the effort
+// for Best at any quality. In photographs there are hardly any of these.
 var efforts = [...]effort{
-	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}},
-	block.Normal: {12, 2, 13, 3, 1.25, [4]float32{2: 0.5, 3: 30}},
-	block.Best:   {64, 5, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}},
+	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 1.6},
+	block.Normal: {12, 2, 13, 3, 1.25, [4]float32{2: 0.5, 3: 30}, 0.1, 0.4},
+	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0},
 }
 
 // encoder encodes texels to blocks. Each worker has its own.
@@ -31,11 +35,12 @@ type encoder struct {
 	ways   []way   // for a single partition
 	chroma float32 // squared distance of all colours from grey
 
-	layouts    [16]layout
-	used       int          // of layouts, the number in use
-	similar    [64]int      // indices of patterns, at most 64
-	parts      [64 * 3]sums // padded by 8 after the ones in use
-	directions [64 * 3]direction
+	layouts    [24]layout
+	used       int           // of layouts, the number in use
+	single     int           // of these, the number without partitions; they come first
+	similar    [128]int      // indices of patterns
+	parts      [128 * 3]sums // padded by 8 after the ones in use
+	directions [128 * 3]direction
 	moments    [maxTexels]sums // of each texel
 	wrong      [1024]uint8     // number of wrong samples, by pattern
 	tries      [40]candidate
@@ -87,28 +92,38 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 		*out = voidExtent([4]byte(texels[:4]))
 		return
 	}
-	e.used, e.tried = 0, 0
 	e.best.err = never
-	single := e.add()
-	single.partitions, single.planes = 1, 1
-	clear(single.part[:e.texels])
-	single.sums[0] = e.all
-	e.directAll()
-	e.layOut(single, e.directions[:1])
-	e.rank(single)
-	if e.tried > 0 {
-		e.usual = 1.2 * e.tries[e.tried-1].err
+	e.layOutSingle()
+	e.search()
+	if poor := e.effort.poor; poor > 0 && e.best.err > poor*float64(e.texels*e.texels*e.texels) {
+		usual := e.effort
+		e.effort = efforts[block.Best]
+		e.search()
+		e.effort = usual
 	}
-	e.rankPlanes()
+	*out = e.best.pack()
+}
+
+// search ranks the candidates, and tries the best few.
+func (e *encoder) search() {
+	e.tried = 0
+	for i := range e.single {
+		e.rank(&e.layouts[i])
+		if i == 0 && e.tried > 0 {
+			e.usual = 1.2 * e.tries[e.tried-1].err
+		}
+	}
 	for count := 2; count <= 3; count++ {
 		if e.tries[0].err > e.effort.enough[count]*float32(e.texels) {
 			e.rankPartitions(count)
 		}
 	}
 	for i := range e.tried {
+		if e.best.err <= e.effort.good*float64(e.texels) {
+			return
+		}
 		e.try(&e.tries[i])
 	}
-	*out = e.best.pack()
 }
 
 // load stores the texels, and reports whether they are all the same.
@@ -141,9 +156,16 @@ func (e *encoder) add() *layout {
 	return &e.layouts[e.used-1]
 }
 
-// rankPlanes ranks layouts with separate weights for one channel.
-func (e *encoder) rankPlanes() {
-	single := &e.layouts[0]
+// layOutSingle makes the layouts without partitions: one with the same weights for all channels, and those with separate
+// weights for one of them.
+func (e *encoder) layOutSingle() {
+	e.used = 0
+	single := e.add()
+	single.partitions, single.planes = 1, 1
+	clear(single.part[:e.texels])
+	single.sums[0] = e.all
+	e.directAll()
+	e.layOut(single, e.directions[:1])
 	for c := range 4 {
 		if !e.use[c] || e.chroma == 0 && c < 3 {
 			continue
@@ -152,8 +174,8 @@ func (e *encoder) rankPlanes() {
 		l.partitions, l.planes, l.second = 1, 2, c
 		l.part, l.sums[0] = single.part, e.all
 		e.layOut(l, e.directions[1+c:][:1])
-		e.rank(l)
 	}
+	e.single = e.used
 }
 
 // rankPartitions ranks layouts of two or three partitions.
@@ -234,7 +256,7 @@ func (e *encoder) added(l *layout, w *way) float32 {
 	case w.grey:
 		return max(e.chroma-l.residual, 0)
 	}
-	return 0
+	return w.added
 }
 
 // values returns the weight of an endpoint value's squared error in the error of a block. In theory, the weight per texel is

@@ -15,10 +15,12 @@ type layout struct {
 	ideal      [2][maxTexels]float32 // by plane: 0 at one end of the line, 1 at the other
 	residual   float32               // squared error that remains with the best weights
 	scaled     float32               // additional squared error if lines must point at black
+	scales     [4]float32            // the same by partition
+	greys      [4]float32            // additional squared error if colours are grey, by partition
 	power      [2]float32            // by plane: mean over the texels of their lines' squared lengths
 	ways       []way
-	room       [4]way // storage for ways
-	near       bool   // ends are near enough to each other for offset modes
+	room       [10]way // storage for ways
+	near       bool    // ends are near enough to each other for offset modes
 }
 
 // none marks a texel without a partition.
@@ -163,6 +165,7 @@ func (e *encoder) layOut(l *layout, d []direction) {
 	}
 	for p := range l.partitions {
 		l.judge(p)
+		l.greys[p] = max(l.sums[p].chroma()-d[p].residual, 0)
 	}
 }
 
@@ -231,5 +234,6 @@ func (l *layout) judge(p int) {
 		d := e0[c] - float32(e1[c]*k)
 		off += float32(d * d)
 	}
-	l.scaled += off * float32(s.n) / 3
+	l.scales[p] = off * float32(s.n) / 3
+	l.scaled += l.scales[p]
 }

@@ -7,6 +7,7 @@ type way struct {
 	scaled bool // the darker end is a fraction of the other
 	grey   bool // red, green and blue are stored as one value
 	modes  [4][]int
+	added  float32 // by separate modes: squared error
 }
 
 // Endpoint modes by the colours that they can store. grey, greyAlpha, rgb and rgba have no further restriction, and are of
@@ -48,7 +49,7 @@ func waysFor(opaque, grey bool) []way {
 	return rgbaWays
 }
 
-// waysOf finds the ways of a layout: those of its block, with one mode for all partitions, and one with a mode for each
+// waysOf finds the ways of a layout: those of its block, with one mode for all partitions, and those with a mode for each
 // partition.
 func (e *encoder) waysOf(l *layout) {
 	l.ways = l.room[:0]
@@ -63,48 +64,84 @@ func (e *encoder) waysOf(l *layout) {
 	if l.partitions == 1 {
 		return
 	}
-	var class [4]int
-	low, high := 3, 0
-	for p := range l.partitions {
-		class[p] = l.sums[p].class()
-		low, high = min(low, class[p]), max(high, class[p])
+	for high := 1; high <= 3; high++ {
+		e.mix(l, high)
 	}
-	if low == high {
-		return
-	}
-	w := way{extra: 3*l.partitions - 4}
+}
+
+// mix adds the ways with separate modes of the classes high-1 and high: classes of a block differ by at most one. The first way
+// has as many partitions as possible in the lower class; each further one moves the partition that loses most to the higher class.
+func (e *encoder) mix(l *layout, high int) {
+	w := way{extra: 3*l.partitions - 4, values: 2 * l.partitions * high}
+	var loss [4]float32 // in the lower class
+	lower := 0          // partitions in it
 	for p := range l.partitions {
-		w.modes[p] = [...][]int{grey, greyAlpha, rgb, rgba}[class[p]]
-		if class[p] < high-1 { // the classes of a block differ by at most one
-			switch class[p] = high - 1; {
-			case high == 2:
-				w.modes[p] = scale
-			case l.sums[p].opaque():
-				w.modes[p] = rgb
-			default:
-				w.modes[p] = scaled
+		above, least := e.modesOf(l, p, high)
+		if least >= never {
+			return
+		}
+		if below, added := e.modesOf(l, p, high-1); added < never {
+			w.modes[p], loss[p] = below, added-least
+			w.added += added
+			lower++
+		} else {
+			w.modes[p] = above
+			w.added += least
+			w.values += 2
+		}
+	}
+	for ; lower > 0 && w.values <= 18; lower-- {
+		if lower < l.partitions || !w.uniform(l.partitions) {
+			l.ways = append(l.ways, w)
+		}
+		most := 0
+		for p := range l.partitions {
+			if loss[p] > loss[most] {
+				most = p
 			}
 		}
-		w.values += 2 * (class[p] + 1)
+		if loss[most] <= 0 {
+			return
+		}
+		w.modes[most], _ = e.modesOf(l, most, high)
+		w.values += 2
+		w.added -= loss[most]
+		loss[most] = 0
 	}
-	if w.values <= 18 {
-		l.ways = append(l.ways, w)
+}
+
+// uniform reports whether the first count partitions have the same modes.
+func (w *way) uniform(count int) bool {
+	for _, m := range w.modes[1:count] {
+		if m[0] != w.modes[0][0] {
+			return false
+		}
 	}
+	return true
+}
+
+// modesOf returns the modes of a class for a partition, and the error that they add. The error is never if the class cannot
+// store the colours.
+func (e *encoder) modesOf(l *layout, p, class int) ([]int, float32) {
+	opaque := l.sums[p].opaque()
+	switch {
+	case class == 0 && opaque:
+		return grey, l.greys[p]
+	case class == 0:
+		return nil, never
+	case class == 1 && opaque && (!e.use[3] || l.scales[p] < l.greys[p]):
+		return scale, l.scales[p]
+	case class == 1:
+		return greyAlpha, l.greys[p]
+	case class == 2 && opaque:
+		return rgb, 0
+	case class == 2:
+		return scaled, l.scales[p]
+	}
+	return rgba, 0
 }
 
 func (s *sums) opaque() bool { return s.x[3] == 255*s.n }
-
-// class returns the lowest class of endpoint modes that can store the texels without restrictions.
-func (s *sums) class() int {
-	c := 3
-	if s.opaque() {
-		c = 2
-	}
-	if s.chroma() == 0 {
-		c -= 2
-	}
-	return c
-}
 
 // chroma returns the sum of the squared distances of the colours from grey.
 func (s *sums) chroma() float32 {
