@@ -34,7 +34,18 @@ func (o Options) Need(name string, data []byte) Need {
 		n := int64(pixel.Frames(name, data))
 		c.Pixels, c.Decode = n*c.Pixels, n*c.Decode
 	}
-	return o.zstd(Need{Decoded: c.Decode, Made: max(made*c.Pixels, c.Decode+(made-12)*c.Pixels)})
+	pixels := o.grown(c)
+	return o.zstd(Need{Decoded: c.Decode, Made: max(made*pixels, c.Decode+(made-12)*pixels)})
+}
+
+// grown is the number of pixels of a picture, or of its texture if that has more.
+func (o Options) grown(c pixel.Cost) int64 {
+	if c.Pixels == 0 || o.Cube != "none" && o.Cube != "" {
+		return c.Pixels
+	}
+	w, h := o.Size(c.Width, c.Height)
+	size := int64(c.Width) * int64(c.Height)
+	return c.Pixels / size * max(size, int64(w)*int64(h))
 }
 
 func (o Options) zstd(n Need) Need {
