@@ -343,12 +343,23 @@ func (x *exchange) placed(path string, a *written.Answer) (err error) {
 	if !x.traced() {
 		return nil
 	}
-	below, ok := x.w.Below(x.unrecorded.Where(path))
-	if a.Names = []string{below}; !ok {
+	file := x.unrecorded.Where(path)
+	below, ok := x.w.Below(file)
+	st, err := os.Stat(file)
+	if err != nil || !ok {
 		return fmt.Errorf("%w: links lead to %s", errLocal, path)
 	}
+	a.Names = append([]string{below}, executable(st)...)
 	a.Content, err = x.source(x.unrecorded, path)
 	return err
+}
+
+// executable is what an answer says of a file that may be executed.
+func executable(st fs.FileInfo) []string {
+	if st.Mode()&0o111 == 0 {
+		return nil
+	}
+	return []string{written.Executable}
 }
 
 // product is the content of a product.
@@ -444,6 +455,7 @@ func (x *exchange) projectPart(file string, h digest.Hash, a *written.Answer) er
 	}
 	a.Names = []string{job.InProject + below, h.String()}
 	if !st.IsDir() {
+		a.Names = append(a.Names, executable(st)...)
 		a.Content, err = x.input(h, func() (io.ReadCloser, error) { return os.Open(file) })
 		return err
 	}
