@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,12 +81,12 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 	for path, in := range carried.files {
 		x.inputs[path] = in
 	}
-	x.predict()
+	x.predict(ctx)
 	return x, nil
 }
 
 // predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
-func (x *exchange) predict() {
+func (x *exchange) predict(ctx context.Context) {
 	expect := func(kind written.Kind, names ...string) { x.expect(&written.Call{Kind: kind, Names: names}) }
 	if path := x.job.Asset.Path; path != "" && !x.job.Asset.Folder {
 		expect(written.Open, path)
@@ -93,7 +94,7 @@ func (x *exchange) predict() {
 	}
 	if x.job.Own != nil && x.job.Own.Program != nil {
 		expect(written.Tool, x.job.Own.Program.Args[0])
-		expect(written.Needed)
+		x.needed(ctx)
 		for _, path := range x.handed() {
 			expect(written.Open, path)
 		}
@@ -127,6 +128,24 @@ func (x *exchange) predict() {
 		case job.SawID:
 			_, product := job.Numbered(o.Subject)
 			expect(written.ID, product)
+		}
+	}
+}
+
+// needed answers what a command asks of the products that its job needs by hand: it reads all of them. They are made already. What this
+// records is forgotten before the worker's questions are.
+func (x *exchange) needed(ctx context.Context) {
+	answer := func(c *written.Call) (a written.Answer, ok bool) {
+		a, err := x.answer(ctx, x.j, c)
+		if err == nil {
+			x.job.Answers[c.Key()] = a
+		}
+		return a, err == nil
+	}
+	a, _ := answer(&written.Call{Kind: written.Needed})
+	for _, p := range slices.Concat(a.Products...) {
+		if _, ok := answer(&written.Call{Kind: written.Read, Product: &p}); !ok {
+			return
 		}
 	}
 }
