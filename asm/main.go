@@ -1,5 +1,5 @@
-// Command asm writes the lanes_amd64.s of a codec, named by its argument: AVX2 code for the slowest parts of its
-// encoder or decoder. It is a separate module, so that Kiln does not depend on the assembler library. If TestGenerated of a codec
+// Command asm writes the lanes_amd64.s of a codec, or of package sound, named by its argument: AVX2 code for their
+// slowest parts. It is a separate module, so that Kiln does not depend on the assembler library. If TestGenerated of a codec
 // fails, run go generate in its folder.
 package main
 
@@ -17,8 +17,11 @@ const lane = 32 // bytes of a register
 
 func main() {
 	name := os.Args[1]
-	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa}[name]()
+	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa, "sound": sound, "wav": wav}[name]()
 	out := "../internal/media/codec/" + name + "/lanes_amd64.s"
+	if name == "sound" {
+		out = "../internal/media/sound/lanes_amd64.s"
+	}
 	os.Args = []string{"asm", "-out", out, "-pkg", name}
 	Generate()
 	if err := sign(name, out); err != nil {

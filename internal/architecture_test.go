@@ -92,7 +92,7 @@ var allowed = map[string]string{
 	"media/codec/tracker":        "",
 	"media/codec/tiff":           "media/codec/input x/image",
 	"media/codec/qoa":            "x/sys",
-	"media/codec/wav":            "media/codec/adpcm",
+	"media/codec/wav":            "media/codec/adpcm x/sys",
 	"media/header": "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2 media/codec/tracker media/soundfile " +
 		"media/codec/document media/pixel x/image",
 	"media/packing": "",
@@ -101,7 +101,7 @@ var allowed = map[string]string{
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",
-	"media/sound":       "",
+	"media/sound":       "x/sys",
 	"media/soundfile":   "media/codec/flac media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound go-mp3 opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel processor",
@@ -194,8 +194,8 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source extend/seal make/build " +
-		"make/explain make/job x/sys make/upkeep make/view media/whole processors",
+	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source delivery/ship " +
+		"extend/seal make/build make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
 		"processor doublestar uuid make/view",

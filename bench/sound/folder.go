@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,9 +105,9 @@ func (b *bench) sizes() (ours, theirs int64, whole bool, took, peerTook time.Dur
 // loudnesses compares loudness with ffmpeg's.
 type loudnesses struct {
 	files, short int
-	near         int // within 0.05 LU
-	most         float64
-	where        string
+	near         int     // within 0.05 LU
+	most         float64 // difference of these
+	atGate, far  []string
 	ours, theirs time.Duration
 	missing      string
 }
@@ -115,42 +118,89 @@ func (l *loudnesses) add(f *soundfile.File, file string) error {
 	if err != nil {
 		return err
 	}
-	m, err := sound.Measure(src, sound.MeterOptions{})
+	meter, err := sound.NewMeter(src, sound.MeterOptions{})
 	if err != nil {
 		return err
 	}
-	took := cpu() - from
+	buf := make([]float32, 8192*f.Format.Channels)
+	for err == nil {
+		_, err = meter.Read(buf)
+	}
+	if err != io.EOF {
+		return err
+	}
+	m, took := meter.Loudness(), cpu()-from
 	if m.Basis != sound.Integrated || m.LUFS < -69 {
 		l.short++ // no comparison possible: ffmpeg shows -70
 		return nil
 	}
-	filter := "ebur128=peak=true:metadata=1,ametadata=print:file=-"
-	if f.Format.Rate < 44100 { // the standard's filters are for 48 kHz; ffmpeg's for low rates are up to 0.3 dB louder
-		filter = "aresample=48000:filter_size=64," + filter
+	if src, err = f.Source(); err != nil {
+		return err
 	}
-	cmd := exec.Command("ffmpeg", "-hide_banner", "-nostdin", "-i", file, "-map", "0:a:0", "-af", filter, "-f", "null", "-")
-	out, err := cmd.Output()
+	samples, err := sound.All(src)
+	if err != nil {
+		return err
+	}
+	theirs, time, err := ebur128(f.Format, samples)
 	if err != nil {
 		l.missing = err.Error()
 		return nil
 	}
-	theirs := math.NaN()
-	for line := range strings.Lines(string(out)) {
-		if v, ok := strings.CutPrefix(line, "lavfi.r128.I="); ok {
-			fmt.Sscan(v, &theirs)
-		}
-	}
 	l.files++
 	l.ours += took
-	l.theirs += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	d := math.Abs(theirs - m.LUFS)
-	if !(d <= l.most) {
-		l.most, l.where = d, filepath.Base(file)
-	}
-	if d <= 0.05 {
+	l.theirs += time
+	switch d := math.Abs(theirs - m.LUFS); {
+	case d <= 0.05:
 		l.near++
+		l.most = max(l.most, d)
+	case math.Abs(theirs-acrossGate(meter.MomentaryCurve())) <= 0.05:
+		l.atGate = append(l.atGate, fmt.Sprintf("%s by %.2f", filepath.Base(file), d))
+	default:
+		l.far = append(l.far, fmt.Sprintf("%s by %.2f", filepath.Base(file), d))
 	}
 	return nil
+}
+
+// ebur128 returns ffmpeg's loudness of samples. These are Kiln's, because ffmpeg decodes short files of Vorbis to other
+// lengths.
+func ebur128(f sound.Format, samples []float32) (lufs float64, time time.Duration, err error) {
+	filter := "ebur128=peak=true:metadata=1,ametadata=print:file=-"
+	if f.Rate < 44100 { // the standard's filters are for 48 kHz; ffmpeg's for low rates are up to 0.3 dB louder
+		filter = "aresample=48000:filter_size=256:cutoff=0.995," + filter
+	}
+	raw := new(bytes.Buffer)
+	if err := binary.Write(raw, binary.LittleEndian, samples); err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.Command("ffmpeg", "-hide_banner", "-f", "f32le", "-ar", strconv.Itoa(f.Rate), "-ac", strconv.Itoa(f.Channels), "-i", "-",
+		"-af", filter, "-f", "null", "-")
+	cmd.Stdin = raw
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, 0, err
+	}
+	lufs = math.NaN()
+	for line := range strings.Lines(string(out)) {
+		if v, ok := strings.CutPrefix(line, "lavfi.r128.I="); ok {
+			fmt.Sscan(v, &lufs)
+		}
+	}
+	return lufs, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
+
+// acrossGate returns the loudness with all blocks within 0.02 LU of the gate on the other side of it.
+func acrossGate(momentary []float32) float64 {
+	mean := func(keep func(lufs float64) bool) float64 {
+		sum, n := 0.0, 0.0
+		for _, v := range momentary[3:] { // the first whole block ends at 0.4 s
+			if keep(float64(v)) {
+				sum, n = sum+math.Pow(10, float64(v)/10), n+1
+			}
+		}
+		return 10 * math.Log10(sum/n)
+	}
+	gate := mean(func(v float64) bool { return v > -70 }) - 10
+	return mean(func(v float64) bool { return (v > gate) != (math.Abs(v-gate) < 0.02) })
 }
 
 func (l *loudnesses) print() {
@@ -159,9 +209,15 @@ func (l *loudnesses) print() {
 		missing(what, "ffmpeg", l.missing)
 		return
 	}
-	row(what, "kiln", l.ours, fmt.Sprintf("%d within 0.05 LU of ffmpeg, all within %.3f (%s); %d more are too short or silent", l.near, l.most,
-		l.where, l.short))
-	row(what, "ffmpeg", l.theirs, "with decoding")
+	words := fmt.Sprintf("with decoding; %d within %.3f LU of ffmpeg", l.near, l.most)
+	if len(l.atGate) > 0 {
+		words += fmt.Sprintf("; a block within 0.02 LU of the gate: %s", strings.Join(l.atGate, ", "))
+	}
+	if len(l.far) > 0 {
+		words += fmt.Sprintf("; farther: %s", strings.Join(l.far, ", "))
+	}
+	row(what, "kiln", l.ours, fmt.Sprintf("%s; %d more are too short or silent", words, l.short))
+	row(what, "ffmpeg", l.theirs, "without decoding")
 }
 
 // imports compares the import of many sounds with that of Godot's server: WAV to Kiln's defaults, which measure and

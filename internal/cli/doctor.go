@@ -183,7 +183,7 @@ func (a *app) verdict(sum doctorLine, r *doctor.Report) string {
 	whole := 0
 	for _, m := range r.Messages {
 		around := m.Code != diag.ToolMissing && slices.Contains(surroundings, m.Code)
-		if m.Severity == diag.Error && (around || slices.Contains(r.Rules, m)) {
+		if m.Severity == diag.Error && (around || slices.Contains(r.Whole, m)) {
 			whole++
 		}
 	}

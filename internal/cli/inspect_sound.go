@@ -21,6 +21,7 @@ type soundLine struct {
 	Stream   bool          `json:"stream"`
 	Loudness *loudnessLine `json:"loudness,omitempty"` // none: it could not be measured
 	Gain     float64       `json:"gain"`               // dB
+	Limited  string        `json:"limited,omitempty"`  // what true_peak did not allow: loudness or gain asked and reached
 }
 
 // loudnessLine is in LUFS, LU and dBTP. Silence has no loudness and no peak.
@@ -50,7 +51,7 @@ func soundOf(j *view.JobView) *soundLine {
 		}
 		l := &soundLine{
 			Codec: facts["sound.codec"], Channels: whole("channels"), Rate: whole("rate"), Frames: whole("frames"), Markers: whole("markers"),
-			Stream: facts["sound.stream"] == "true",
+			Stream: facts["sound.stream"] == "true", Limited: facts["sound.limited"],
 		}
 		if g := part("gain"); g != nil {
 			l.Gain = *g

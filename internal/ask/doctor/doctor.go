@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/upkeep"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
@@ -26,7 +27,7 @@ type Report struct {
 	Places   []Place
 	Helpers  []Helper
 	Messages diag.List
-	Rules    diag.List // those of them that are about rules with errors: nothing is built until these are fixed
+	Whole    diag.List // those of them that are about rules or kiln.ids: no build succeeds until these are fixed
 }
 
 // Examine examines a project. It returns an error if it cannot continue. Errors in rules are in the report.
@@ -35,10 +36,12 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	v, err := p.Look(ctx, nil, nil)
 	var wrong diag.List
 	if errors.As(err, &wrong) {
-		r.Messages, r.Rules = append(r.Messages, wrong...), wrong
+		r.Messages, r.Whole = append(r.Messages, wrong...), wrong
 	} else if err != nil {
 		return nil, err
 	}
+	wrong = ship.CheckNumbers(p.Project)
+	r.Messages, r.Whole = append(r.Messages, wrong...), append(r.Whole, wrong...)
 	if v != nil {
 		r.Assets = len(v.Assets)
 		r.Messages = append(append(r.Messages, v.Messages...), v.Strangers()...)

@@ -41,6 +41,8 @@ type attachment struct {
 	own        *written.Own
 	files      map[string]reapi.Input
 	properties map[string]string
+	project    *written.Folders
+	traced     bool
 	ok         bool
 }
 
@@ -82,8 +84,7 @@ func (c *Dispatcher) May(et *engine.Task, last *engine.Trace) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	carried := c.carry(t.Proc.Info.Name)
-	traced := carried.own != nil && carried.own.Program != nil && carried.own.Program.Traced != nil
-	return carried.ok && (last != nil || !traced) // what a program reads shows its first run here
+	return carried.ok && (last != nil || !carried.traced) // what a program reads shows its first run here
 }
 
 // carry returns what is sent along with jobs of a processor. c.mu is held.
@@ -93,7 +94,7 @@ func (c *Dispatcher) carry(name string) *attachment {
 	}
 	b := &attachment{properties: maps.Clone(c.f.place.Properties), files: map[string]reapi.Input{}}
 	if carried := c.f.carried(name); carried != nil {
-		b.own, b.ok = carried.Own, true
+		b.own, b.ok, b.project, b.traced = carried.Own, true, carried.Project, carried.Traced
 		for path, data := range carried.Files {
 			b.files[written.Code+"/"+path] = inputOf(data)
 		}

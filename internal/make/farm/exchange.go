@@ -81,9 +81,15 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 	for path, in := range carried.files {
 		x.inputs[path] = in
 	}
+	if last := j.Last(); carried.traced || last != nil && slices.ContainsFunc(last.Observations, ranProgram) {
+		x.job.Project = carried.project
+	}
 	x.predict(ctx)
 	return x, nil
 }
+
+// ranProgram reports whether an observation is of a job that ran a program. If that was traced, its job cannot be sent without the project.
+func ranProgram(o engine.Observation) bool { return o.Kind == job.SawRoots }
 
 // predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
 func (x *exchange) predict(ctx context.Context) {
@@ -351,9 +357,9 @@ func (x *exchange) source(j *job.Job, path string) (written.Content, error) {
 	return x.input(h, func() (io.ReadCloser, error) { return x.unrecorded.Open(path) })
 }
 
-// traced reports whether what the job's program reads is traced.
+// traced reports whether what a program of the job reads is traced, or may be.
 func (x *exchange) traced() bool {
-	return x.job.Own != nil && x.job.Own.Program != nil && x.job.Own.Program.Traced != nil
+	return x.job.Project != nil
 }
 
 // placed adds to an answer where a source file is, for a program that is traced, and its content: one that asks whether it exists gets to

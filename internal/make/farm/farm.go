@@ -55,6 +55,8 @@ type Carried struct {
 	Own        *written.Own      // of one of the project; nil: the kiln has it in it
 	Files      map[string][]byte // by path below written.Code
 	Properties map[string]string // that the worker has to have besides those of the farm
+	Project    *written.Folders  // where traced programs find the project; nil: they cannot run elsewhere
+	Traced     bool              // the processor is a traced program
 }
 
 // Farm is an opened Place, used by all builds of a project.

@@ -22,7 +22,8 @@ import (
 
 // layProject makes the folder.
 func (w *run) layProject() error {
-	if w.written.Own == nil || w.written.Own.Program == nil || w.written.Own.Program.Traced == nil {
+	said := w.written.Project
+	if said == nil {
 		return nil
 	}
 	own, err := filepath.EvalSymlinks(w.own) // as in a trace
@@ -31,7 +32,6 @@ func (w *run) layProject() error {
 	}
 	w.climbed = map[string]bool{}
 	w.own, w.project = own, filepath.Join(own, strings.Repeat("d/", written.Above), "project")
-	said := w.written.Own.Program.Traced
 	w.kiln = command.Kiln{Built: w.places(said.Built), State: w.places(said.State), Shipped: w.places(said.Shipped)}
 	for _, dir := range append(w.places(said.Roots), w.places([]string{said.Scratch})...) {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -135,8 +135,11 @@ func (w *run) layFolder(below string, names []string) error {
 		return err
 	}
 	for _, name := range names {
+		if len(name) < 2 || !filepath.IsLocal(name[1:]) {
+			return errPlace
+		}
 		at := filepath.Join(w.place(below), name[1:])
-		if there(at) || !filepath.IsLocal(name[1:]) {
+		if there(at) {
 			continue
 		}
 		var err error

@@ -102,7 +102,7 @@ func (w *run) Needs() ([]processor.Product, error) {
 func (w *run) Roots() (roots []string) {
 	w.log(written.Call{Kind: written.Roots})
 	if w.project != "" {
-		roots = w.places(w.written.Own.Program.Traced.Roots)
+		roots = w.places(w.written.Project.Roots)
 	}
 	return roots
 }
@@ -119,10 +119,10 @@ func (w *run) Where(source string) string {
 
 // Run runs a program, as job.Job does.
 func (w *run) Run(ctx context.Context, c processor.Command) (processor.Result, error) {
-	if c.Traced {
+	if c.Traced && w.project == "" {
 		return processor.Result{}, w.onlyThere("it runs a program that is traced")
 	}
-	return command.NewPrograms(command.Kiln{}).Run(ctx, w, w.written.Processor, c)
+	return command.NewPrograms(w.kiln).Run(ctx, w, w.written.Processor, c)
 }
 
 func (w *run) Scratch() (string, error) {
@@ -134,7 +134,7 @@ func (w *run) Scratch() (string, error) {
 	}
 	dir := filepath.Join(w.own, "scratch")
 	if w.project != "" {
-		dir = filepath.Join(w.place(w.written.Own.Program.Traced.Scratch), "1")
+		dir = filepath.Join(w.place(w.written.Project.Scratch), "1")
 	}
 	return dir, os.MkdirAll(dir, 0o777)
 }

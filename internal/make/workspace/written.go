@@ -56,7 +56,9 @@ func (g *Program) Processor(j *written.Job, state string, own command.Kiln) (pro
 	}
 	if said := j.Own.Program; said != nil {
 		cc := commandOf(c, said)
-		cc.Kiln = own
+		if cc.Kiln = own; j.Project != nil {
+			cc.Reads = command.Traced
+		}
 		return command.New(cc)
 	}
 	m := p.custom(c)
@@ -89,11 +91,11 @@ func (p *Workspace) Farm() *farm.Farm {
 func (p *Workspace) carried(name string) *farm.Carried {
 	i := slices.IndexFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
 	if i < 0 {
-		return &farm.Carried{}
+		return &farm.Carried{Project: p.writtenFolders()}
 	}
 	c := &p.Project.Processors[i]
 	own := &written.Own{Folder: c.Folder, Version: c.Version, Extensions: c.Extensions, Timeout: c.Timeout, Memory: c.Memory}
-	carried := &farm.Carried{Own: own, Properties: c.Properties}
+	carried := &farm.Carried{Own: own, Properties: c.Properties, Project: p.writtenFolders()}
 	pr := p.Procs[name].Processor
 	if code, ok := wasm.Code(pr); ok {
 		own.Wasm = "module.wasm"
@@ -102,10 +104,8 @@ func (p *Workspace) carried(name string) *farm.Carried {
 	}
 	if command.Runs(pr) {
 		own.Program = writtenCommand(c, pr.Info().Settings)
-		if command.Reads(c.Reads) == command.Traced {
-			own.Program.Traced = p.writtenFolders()
-		}
-		if c.Reads != "" && own.Program.Traced == nil {
+		carried.Traced = command.Reads(c.Reads) == command.Traced
+		if c.Reads != "" && (!carried.Traced || carried.Project == nil) {
 			return nil
 		}
 		return carried
@@ -167,9 +167,6 @@ func commandOf(c *project.CustomProcessor, said *written.Program) command.Config
 	cc := command.Config{
 		Name: c.Name, Version: c.Version, Command: said.Args, Extensions: c.Extensions, Folder: c.Folder, Output: said.Output,
 		Outputs: map[string]string{}, Timeout: c.Timeout, Memory: c.Memory, Env: said.Env, Network: said.Network,
-	}
-	if said.Traced != nil {
-		cc.Reads = command.Traced
 	}
 	for _, o := range said.Outputs {
 		cc.Outputs[o.Name] = o.Text

@@ -59,27 +59,31 @@ func (e *encoder) program(c *Program) {
 	e.named(c.Outputs)
 	e.Bool(c.Network)
 	e.named(c.Settings)
-	if f := c.Traced; f != nil {
-		e.Bool(true)
-		e.strs(f.Roots)
-		e.Str(f.Scratch)
-		for _, list := range [][]string{f.Built, f.State, f.Shipped} {
-			e.strs(list)
-		}
-	} else {
-		e.Bool(false)
+}
+
+func (e *encoder) folders(f *Folders) {
+	if e.Bool(f != nil); f == nil {
+		return
 	}
+	e.strs(f.Roots)
+	e.Str(f.Scratch)
+	for _, list := range [][]string{f.Built, f.State, f.Shipped} {
+		e.strs(list)
+	}
+}
+
+func (d *decoder) folders() *Folders {
+	if !d.Bool() {
+		return nil
+	}
+	return &Folders{Roots: d.strs(), Scratch: d.Str(), Built: d.strs(), State: d.strs(), Shipped: d.strs()}
 }
 
 func (d *decoder) program() *Program {
 	if !d.Bool() {
 		return nil
 	}
-	c := &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
-	if d.Bool() {
-		c.Traced = &Folders{Roots: d.strs(), Scratch: d.Str(), Built: d.strs(), State: d.strs(), Shipped: d.strs()}
-	}
-	return c
+	return &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
 }
 
 // decoder reads what encoder wrote.
@@ -342,6 +346,7 @@ func (j *Job) Encode() []byte {
 	e.asset(&j.Asset)
 	e.Str(j.Settings)
 	e.strs(j.Inputs)
+	e.folders(j.Project)
 	e.Uint(uint64(len(j.Answers)))
 	for _, key := range slices.Sorted(maps.Keys(j.Answers)) {
 		a := j.Answers[key]
@@ -369,6 +374,7 @@ func DecodeJob(data []byte) (*Job, error) {
 		j.Own.Extensions, j.Own.Timeout, j.Own.Memory = d.strs(), time.Duration(d.Int()), d.Int()
 	}
 	j.Part, j.Platform, j.Asset, j.Settings, j.Inputs = d.Str(), d.Str(), d.asset(), d.Str(), d.strs()
+	j.Project = d.folders()
 	last := ""
 	for i := range d.Count(1) {
 		key := d.Str()

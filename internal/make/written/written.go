@@ -50,6 +50,7 @@ type Job struct {
 	Asset     processor.Asset
 	Settings  string   // canonical text
 	Inputs    []string // globs of source files on which it depends by hand
+	Project   *Folders // where a program finds the project, if what it reads is traced; nil: no program of the job is traced
 	Answers   map[string]Answer
 }
 
@@ -70,8 +71,7 @@ type Program struct {
 	Output    string
 	Outputs   []Named // extensions of further products
 	Network   bool
-	Settings  []Named  // Go types of the settings
-	Traced    *Folders // where it finds the project, if what it reads is traced; nil: it gets copies
+	Settings  []Named // Go types of the settings
 }
 
 // Above is how many folders are above the project folder that a worker makes. So a path that leads out of it does not lead to something of

@@ -38,10 +38,10 @@ func sample() (*Job, *Log) {
 	}
 	j := &Job{
 		Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n", Inputs: []string{"*.h"},
+		Project: &Folders{Roots: []string{"a"}, Scratch: "t", Built: []string{"b"}, State: []string{"s"}, Shipped: []string{"i"}},
 		Own: &Own{Script: "s", Wasm: "w", Program: &Program{
 			Args: []string{"p", "{in}"}, Env: []string{"V"}, Output: ".o", Outputs: []Named{{"x", ".x"}}, Network: true,
 			Settings: []Named{{"s", "int64"}},
-			Traced:   &Folders{Roots: []string{"a"}, Scratch: "t", Built: []string{"b"}, State: []string{"s"}, Shipped: []string{"i"}},
 		}, Folder: true, Version: 3, Extensions: []string{".a"}, Timeout: time.Second, Memory: 9},
 		Asset: processor.Asset{ID: "a.png", UUID: "u", Path: "a.png", Folder: true, Made: true},
 		Answers: map[string]Answer{

@@ -128,9 +128,7 @@ func (m *Meter) Read(dst []float32) (int, error) {
 
 // add measures at most pieceFrames frames.
 func (m *Meter) add(samples []float32) {
-	for c := range m.state {
-		m.split(samples, c)
-	}
+	m.separate(samples)
 	n := int64(len(samples) / len(m.state))
 	for at := int64(0); at < n; {
 		take := min(n-at, m.begin(m.hops+1)-m.frames)
@@ -170,12 +168,54 @@ func (m *Meter) weigh(begin, end int64) {
 // begin returns the first frame of a hop.
 func (m *Meter) begin(hop int64) int64 { return hop * m.rate / hopsPerSecond }
 
-// split appends the samples of a channel to those kept from before, and checks each.
+// separate appends the samples of each channel to those kept from before, and checks them.
+func (m *Meter) separate(samples []float32) {
+	n := len(samples) / len(m.state)
+	if lanes && n >= 8 && len(m.state) <= 2 && m.separateLanes(samples, n) {
+		return
+	}
+	for c := range m.state {
+		m.split(samples, c)
+	}
+}
+
+const infinite = 0x7f800000 // bits of the least number that is not finite
+
+// separateLanes is separate for one channel or two. It returns false if a sample is not a finite number.
+func (m *Meter) separateLanes(samples []float32, n int) bool {
+	var to [2][]float32
+	for c := range m.state {
+		s := m.state[c].peak.samples
+		to[c] = s[len(s) : len(s)+n]
+	}
+	if len(m.state) == 1 {
+		copy(to[0], samples)
+	} else {
+		whole := n / 8 * 8
+		deinterleave(&to[0][0], &to[1][0], &samples[0], whole)
+		for i := whole; i < n; i++ {
+			to[0][i], to[1][i] = samples[2*i], samples[2*i+1]
+		}
+	}
+	for c := range m.state {
+		peak := largest(&to[c][0], n)
+		if peak >= infinite {
+			return false
+		}
+		m.state[c].sample = max(m.state[c].sample, peak)
+	}
+	for c := range m.state {
+		st := &m.state[c].peak
+		st.samples = st.samples[:len(st.samples)+n]
+	}
+	return true
+}
+
+// split is separate for one channel.
 func (m *Meter) split(samples []float32, channel int) {
 	st := &m.state[channel]
 	kept, step, peak := len(st.peak.samples), len(m.state), st.sample
 	st.peak.samples = st.peak.samples[:kept+len(samples)/step]
-	const infinite = 0x7f800000
 	for i := range st.peak.samples[kept:] {
 		at := i*step + channel
 		v := samples[at]

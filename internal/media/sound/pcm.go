@@ -21,7 +21,13 @@ func (c *Int16) Convert(dst []int16, src []float32) int {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
 	const inner = 65534.0 / 65536 // beyond this, a result has to be limited
-	for i, v := range src {
+	for i := 0; i < n; i++ {
+		if lanes && !c.Dither && n-i >= 16 && i%16 == 0 {
+			if i += toInt16(&dst[i], &src[i], (n-i)/16*16, inner); i == n {
+				break
+			}
+		}
+		v := src[i]
 		if c.Dither || !(v > -inner && v < inner) {
 			dst[i] = c.convert(v)
 			continue

@@ -1,6 +1,9 @@
 package sound
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // peakTaps is the number of samples from which a value between two samples is computed.
 const peakTaps = 16
@@ -16,6 +19,7 @@ const peakTaps = 16
 type peakFilter struct {
 	// Taps for the pairs, outermost first: half for half way, sums and differences for a quarter and three quarters.
 	half, sums, differences [peakTaps / 2]float32
+	taps                    [3 * peakTaps / 2]float32 // all of these
 	halfOnly                bool
 	bound                   float32 // no value exceeds the largest of its samples times this; 0 if no values are computed
 }
@@ -46,6 +50,7 @@ func newPeakFilter(rate int) peakFilter {
 		boundHalf += 2 * math.Abs(half[k])
 		boundQuarter += math.Abs(a) + math.Abs(b)
 	}
+	copy(p.taps[:], slices.Concat(p.half[:], p.sums[:], p.differences[:]))
 	p.bound = float32(max(boundHalf, boundQuarter) * 1.0001) // more than rounding errors
 	return p
 }
@@ -77,6 +82,9 @@ func (p *peakFilter) between(st *peakState) {
 // loudest returns the largest absolute sample. Finite numbers without a sign are in the order of their bits. There are
 // four maxima, because each waits for the one before.
 func loudest(s []float32) float32 {
+	if lanes && len(s) >= 8 {
+		return math.Float32frombits(largest(&s[0], len(s)))
+	}
 	var a, b, c, d uint32
 	const sign = 1 << 31
 	for ; len(s) >= 4; s = s[4:] {
@@ -91,6 +99,10 @@ func loudest(s []float32) float32 {
 
 // highest returns the largest absolute value between the samples.
 func (p *peakFilter) highest(s []float32) (peak float32) {
+	if n := (len(s) - peakTaps + 1) / 8 * 8; lanes && n > 0 && !p.halfOnly {
+		peak = highestBetween(&s[0], n, &p.taps)
+		s = s[n:]
+	}
 	h, u, d := &p.half, &p.sums, &p.differences
 	for ; len(s) >= peakTaps; s = s[1:] {
 		x := (*[peakTaps]float32)(s)

@@ -29,8 +29,8 @@ type Count struct {
 	Invalid int64 // not numbers
 }
 
-// pieceFrames is the number of frames that are read at a time.
-const pieceFrames = 4096
+// pieceFrames is the number of frames that are read at a time: a frame of QOA, which is encoded without a copy.
+const pieceFrames = qoa.FrameSamples
 
 // pieces reads a source to its end.
 func pieces(src sound.Source, each func(samples []float32) error) error {

@@ -28,6 +28,7 @@ type task struct {
 
 	begin, end int64   // range of the source that is kept
 	applied    float64 // gain applied to the samples, in dB
+	limited    string  // what true_peak did not allow; empty: nothing
 	conversion sound.Conversion
 }
 
@@ -272,19 +273,32 @@ func (w watched) Read(dst []float32) (int, error) {
 	return w.Source.Read(dst)
 }
 
-// gain is the gain that the settings require for a measured sound.
-func (t *task) gain(m sound.Loudness) float64 {
-	g := t.s.Gain
-	if t.s.Loudness != 0 && m.Basis != sound.Silent {
-		g += t.s.Loudness - m.LUFS
+// gain is the gain that the settings require for a measured sound. If true_peak limits it, limited has what was asked
+// and what is reached.
+func (t *task) gain(m sound.Loudness) (g float64, limited string) {
+	toLoudness := t.s.Loudness != 0 && m.Basis != sound.Silent
+	asked := t.s.Gain
+	if toLoudness {
+		asked += t.s.Loudness - m.LUFS
 	}
+	g = asked
 	if m.TruePeak > 0 {
 		room := t.s.TruePeak - sound.Decibels(m.TruePeak)
-		if t.s.Loudness != 0 && m.Basis != sound.Silent {
+		if toLoudness {
 			g = min(g, room)
 		} else if g > 0 {
 			g = max(0, min(g, room))
 		}
 	}
-	return math.Round(g*100) / 100
+	if g = round(g); g == round(asked) {
+		return g, ""
+	}
+	wish, reached := "gain "+decimal(t.s.Gain), g
+	if toLoudness {
+		wish, reached = "loudness "+decimal(t.s.Loudness), m.LUFS+g
+		if t.s.Gain != 0 {
+			wish += " and gain " + decimal(t.s.Gain)
+		}
+	}
+	return g, fmt.Sprintf("%s asked, %s reached: limited by true_peak", wish, decimal(reached))
 }

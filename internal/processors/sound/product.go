@@ -91,7 +91,7 @@ func (t *task) notes() *soundfile.Notes {
 
 // fill adds measured values.
 func (t *task) fill(n *soundfile.Notes, m sound.Loudness) {
-	n.Gain = t.gain(m)
+	n.Gain, t.limited = t.gain(m)
 	n.Momentary, n.Silent = m.Basis == sound.Momentary, m.Basis == sound.Silent
 	if !n.Silent {
 		n.Loudness = round(m.LUFS)
@@ -102,6 +102,9 @@ func (t *task) fill(n *soundfile.Notes, m sound.Loudness) {
 }
 
 func round(v float64) float64 { return math.Round(v*100) / 100 }
+
+// decimal is a value as it stands in facts.
+func decimal(v float64) string { return strconv.FormatFloat(round(v)+0, 'f', -1, 64) }
 
 // baked is the sound with the gain applied to its samples, with the notes for that.
 func (t *task) baked(src sound.Source, n *soundfile.Notes) sound.Source {
@@ -245,12 +248,11 @@ func (t *task) clipped(c *soundfile.Count, invalid int64) {
 
 // facts returns the facts of the product.
 func (t *task) facts(n *soundfile.Notes, m *sound.Meter, codec string) map[string]string {
-	number := func(v float64) string { return strconv.FormatFloat(round(v)+0, 'f', -1, 64) }
 	seconds := float64(t.frames) / float64(t.format.Rate)
 	f := map[string]string{
 		"sound.codec": codec, "sound.channels": strconv.Itoa(t.format.Channels), "sound.rate": strconv.Itoa(t.format.Rate),
 		"sound.frames": strconv.FormatInt(t.frames, 10), "sound.seconds": strconv.FormatFloat(math.Round(seconds*1000)/1000, 'f', -1, 64),
-		"sound.gain": number(n.Gain), "sound.stream": strconv.FormatBool(n.Stream), "sound.markers": strconv.Itoa(len(n.Markers)),
+		"sound.gain": decimal(n.Gain), "sound.stream": strconv.FormatBool(n.Stream), "sound.markers": strconv.Itoa(len(n.Markers)),
 	}
 	if len(n.Loops) > 0 {
 		l := n.Loops[0]
@@ -271,9 +273,12 @@ func (t *task) facts(n *soundfile.Notes, m *sound.Meter, codec string) map[strin
 		"sound.true_peak": sound.Decibels(l.TruePeak), "sound.sample_peak": sound.Decibels(l.SamplePeak),
 	} {
 		if !math.IsInf(v, 0) {
-			f[name] = number(v + baked)
+			f[name] = decimal(v + baked)
 		}
 	}
-	f["sound.range"] = number(l.Range)
+	f["sound.range"] = decimal(l.Range)
+	if t.limited != "" {
+		f["sound.limited"] = t.limited
+	}
 	return f
 }

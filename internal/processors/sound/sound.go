@@ -42,7 +42,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "sound",
-		Version:    2,
+		Version:    3,
 		Summary:    "sounds measured, looped to the frame, as QOA, WAV, FLAC, or as they are",
 		Extensions: append(soundfile.Extensions(), tracker.Extensions()...),
 		Settings:   &defaults,

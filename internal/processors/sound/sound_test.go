@@ -167,6 +167,35 @@ func TestGain(t *testing.T) {
 	}
 }
 
+// A gain that true_peak limits is a fact, with the loudness that is asked and the one that is reached.
+func TestLimited(t *testing.T) {
+	quiet := sine(t, 48000, 2, 48000*3, 1000, sound.Amplitude(-33), wav.Metadata{}) // of -32.99 LUFS
+	for _, c := range []struct {
+		name, want string
+		set        func(s *Settings)
+	}{
+		{"nothing asked", "", func(s *Settings) {}},
+		{"reached", "", func(s *Settings) { s.Loudness = -23 }},
+		{"softer", "", func(s *Settings) { s.Loudness = -40 }},
+		{"loudness", "loudness -3 asked, -5.99 reached: limited by true_peak", func(s *Settings) { s.Loudness, s.TruePeak = -3, -6 }},
+		{"with a gain", "loudness -23 and gain 20 asked, -5.99 reached: limited by true_peak",
+			func(s *Settings) { s.Loudness, s.Gain, s.TruePeak = -23, 20, -6 }},
+		{"baked", "loudness -3 asked, -5.99 reached: limited by true_peak",
+			func(s *Settings) { s.Loudness, s.TruePeak, s.Bake = -3, -6, true }},
+		{"a gain alone", "gain 30 asked, 27 reached: limited by true_peak", func(s *Settings) { s.Gain, s.TruePeak = 30, -6 }},
+		{"a gain that does not lift", "", func(s *Settings) { s.Gain, s.TruePeak = -1, -20 }},
+	} {
+		if _, r := run(t, "a.wav", quiet, with(c.set)); r.Products[""].Facts["sound.limited"] != c.want || len(r.Warnings) > 0 {
+			t.Errorf("%s: %q, want %q; gain %v, warnings %v", c.name, r.Products[""].Facts["sound.limited"], c.want, number(t, r, "gain"),
+				r.Warnings)
+		}
+	}
+	silent := sine(t, 48000, 1, 4800, 1000, 0, wav.Metadata{})
+	if _, r := run(t, "a.wav", silent, with(func(s *Settings) { s.Loudness = -3 })); r.Products[""].Facts["sound.limited"] != "" {
+		t.Errorf("silence: facts %v", r.Products[""].Facts)
+	}
+}
+
 // What is shorter than 0.4 s is measured by its momentary maximum, and the product says so.
 func TestShort(t *testing.T) {
 	f, r := run(t, "a.wav", sine(t, 48000, 1, 4800, 1000, 0.5, wav.Metadata{}), nil)

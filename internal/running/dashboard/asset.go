@@ -111,6 +111,7 @@ type shown struct {
 	Bytes   string // address of the product's bytes; empty for a source
 
 	Listen, About, ListenSource string // addresses for a sound: to play it, its facts, and its source
+	Limited                     string // fact sound.limited; two products with the same bytes may differ in it
 	Source                      bool
 	Look                        preview.Look
 	Facts                       *preview.Facts
@@ -328,6 +329,13 @@ func (d *Dashboard) open(ctx context.Context, s *shown, all []product) error {
 			return err
 		}
 		s.Sheet = sheetOf(s.product, t, all)
+	case preview.Sound:
+		rows, err := d.library.ask(ctx, `SELECT f.value FROM product_facts f WHERE f.asset = :asset AND f.platform = :platform
+			AND f.product IS :name AND f.fact = 'sound.limited'`, params{":asset": s.Asset, ":platform": s.Platform, ":name": s.Name}, 1)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		s.Limited = rows[0].text(0)
 	case preview.Data, preview.Text:
 		return d.openText(ctx, s)
 	}

@@ -15,7 +15,7 @@ type Encoder struct {
 	scale          []int // of the previous slice
 	pending        []int16
 	out            []byte
-	lanes          [400]uint32
+	lanes          [1188]int16
 }
 
 // NewEncoder writes the head of a file with the given number of samples in each channel. A sound without samples has nothing
@@ -31,6 +31,7 @@ func NewEncoder(to io.Writer, rate, channels int, samples int64) (*Encoder, erro
 	for c := range e.state {
 		e.state[c].w2, e.state[c].w3 = -1<<13, 1<<14 // weights of a straight line
 	}
+	e.out = make([]byte, 0, frameSize(channels, int(min(samples, FrameSamples))))
 	_, err := to.Write(binary.BigEndian.AppendUint32([]byte(magic), uint32(samples)))
 	return e, err
 }
@@ -92,15 +93,11 @@ func (e *Encoder) frame(src []int16) error {
 		b = p.append(b)
 		e.scale[c] = 0
 	}
-	var slice [sliceSamples]int32
 	for at := 0; at < samples; at += sliceSamples {
 		n := min(sliceSamples, samples-at)
 		for c := range e.channels {
-			for i := range n {
-				slice[i] = int32(src[(at+i)*e.channels+c])
-			}
 			var bits uint64
-			bits, e.scale[c] = e.slice(&e.state[c], slice[:n], e.scale[c])
+			bits, e.scale[c] = e.slice(&e.state[c], src[at*e.channels+c:], n, e.scale[c])
 			b = binary.BigEndian.AppendUint64(b, bits)
 		}
 	}
@@ -109,14 +106,14 @@ func (e *Encoder) frame(src []int16) error {
 	return err
 }
 
-// slice encodes samples and updates the predictor.
-func (e *Encoder) slice(p *predictor, want []int32, first int) (bits uint64, scale int) {
-	if lanes {
-		if bits, scale, ok := p.sliceLanes(want, first, &e.lanes); ok {
+// slice encodes n samples of a channel, the first of which is that of src, and updates the predictor.
+func (e *Encoder) slice(p *predictor, src []int16, n, first int) (bits uint64, scale int) {
+	if lanes && n == sliceSamples {
+		if bits, scale, ok := p.sliceLanes(src, e.channels, first, &e.lanes); ok {
 			return bits, scale
 		}
 	}
-	return p.slice(want, first)
+	return p.slice(gather(src, e.channels, n), first)
 }
 
 // slice finds the scale with the least error, starting with the scale of the previous slice, and updates the predictor. The

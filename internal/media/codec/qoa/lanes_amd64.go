@@ -8,4 +8,7 @@ import "golang.org/x/sys/cpu"
 var lanes = cpu.X86.HasAVX2
 
 //go:noescape
-func tryAll(want *int32, n int, state *[4]uint32, table *[152]int32, out *[400]uint32)
+func tryAll(want *int16, step int, state *[8]int16, table *[160]int16, out *[1188]int16)
+
+//go:noescape
+func tryWide(want *int16, step int, state *[8]int16, table *[160]int16, out *[1188]int16)

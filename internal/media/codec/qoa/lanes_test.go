@@ -14,23 +14,24 @@ func TestLanes(t *testing.T) {
 		t.Skip("this processor has no AVX2")
 	}
 	r := rand.New(rand.NewPCG(7, 8))
-	var out [400]uint32
+	var out [1188]int16
 	refused, taken := 0, 0
 	for range 200_000 {
 		strength := 1 << r.IntN(17)
 		value := func() int32 { return clamp(r.Int32N(int32(strength)) - int32(strength)/2) }
 		weight := 1 + r.Int32N(1<<(2+r.IntN(15)))
 		p := predictor{value(), value(), value(), value(), r.Int32N(weight), -r.Int32N(weight), r.Int32N(weight), r.Int32N(weight)}
-		want := make([]int32, 1+r.IntN(sliceSamples))
-		for i := range want {
-			if want[i] = value(); r.IntN(4) == 0 {
-				want[i] = []int32{-1 << 15, 1<<15 - 1, 0}[r.IntN(3)]
+		step := 1 + r.IntN(MaxChannels)
+		samples := make([]int16, (sliceSamples-1)*step+1)
+		for i := range samples {
+			if samples[i] = int16(value()); r.IntN(8) == 0 {
+				samples[i] = []int16{-1 << 15, 1<<15 - 1, 0}[r.IntN(3)]
 			}
 		}
-		first := r.IntN(16)
+		first, want := r.IntN(16), gather(samples, step, sliceSamples)
 		slow, fast := p, p
 		bits, scale := slow.slice(want, first)
-		bits2, scale2, ok := fast.sliceLanes(want, first, &out)
+		bits2, scale2, ok := fast.sliceLanes(samples, step, first, &out)
 		if !ok {
 			refused++
 			continue
@@ -53,21 +54,27 @@ func TestLanesSameBytes(t *testing.T) {
 	defer func() { lanes = true }()
 	r := rand.New(rand.NewPCG(9, 10))
 	square := make([]int16, 3*FrameSamples)
-	noise := make([]int16, 2*FrameSamples+27)
+	jumps := make([]int16, 3*FrameSamples) // of more than 16 bits, within full scale
+	noise := make([]int16, 2*FrameSamples+28)
 	for i := range square {
 		if square[i] = -1 << 15; i/40%2 == 0 {
 			square[i] = 1<<15 - 1
 		}
+		jumps[i] = square[i] / 8 * 5
 	}
 	for i := range noise {
 		noise[i] = int16(r.Uint32())
 	}
-	for name, src := range map[string][]int16{"music": music(44100, 1), "square": square, "noise": noise, "silence": make([]int16, 6000)} {
-		lanes = true
-		fast := encode(t, src, 1)
-		lanes = false
-		if slow := encode(t, src, 1); !bytes.Equal(fast, slow) {
-			t.Errorf("%s: lanes give other bytes", name)
+	for name, src := range map[string][]int16{
+		"music": music(44100, 1), "square": square, "jumps": jumps, "noise": noise, "silence": make([]int16, 6000),
+	} {
+		for channels := 1; channels <= 4; channels *= 2 {
+			lanes = true
+			fast := encode(t, src, channels)
+			lanes = false
+			if slow := encode(t, src, channels); !bytes.Equal(fast, slow) {
+				t.Errorf("%s in %d channels: lanes give other bytes", name, channels)
+			}
 		}
 	}
 }

@@ -57,8 +57,8 @@ const (
 
 // Parse reads a file of the given size.
 func Parse(in io.ReaderAt, size int64) (*Module, error) {
-	b := make([]byte, min(size, maxHeader))
-	if n, err := in.ReadAt(b, 0); err != nil && !(err == io.EOF && n == len(b)) {
+	b, err := head(in, min(size, modHeader)) // most files are other sounds
+	if err != nil {
 		return nil, err
 	}
 	has := func(at int, mark string) bool { return len(b) >= at+len(mark) && string(b[at:at+len(mark)]) == mark }
@@ -66,13 +66,27 @@ func Parse(in io.ReaderAt, size int64) (*Module, error) {
 	case has(0, "Extended Module: "):
 		return xm(in, b, size)
 	case has(0, "IMPM"):
+		if b, err = head(in, min(size, maxHeader)); err != nil {
+			return nil, err
+		}
 		return it(b, size)
 	case has(44, "SCRM"):
+		if b, err = head(in, min(size, maxHeader)); err != nil {
+			return nil, err
+		}
 		return s3m(b, size)
 	case len(b) >= modHeader:
 		return mod(b, size)
 	}
 	return nil, ErrFormat
+}
+
+func head(in io.ReaderAt, size int64) ([]byte, error) {
+	b := make([]byte, size)
+	if n, err := in.ReadAt(b, 0); err != nil && !(err == io.EOF && n == len(b)) {
+		return nil, err
+	}
+	return b, nil
 }
 
 // text returns printable ASCII; the code page of other characters is unknown.

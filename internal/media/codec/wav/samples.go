@@ -59,6 +59,10 @@ func (r *Reader) convert(dst []float32, b []byte) {
 		}
 	case r.sample == 2:
 		b = b[:2*len(dst)]
+		if n := len(dst) / 16 * 16; lanes && n > 0 {
+			fromInt16(&dst[0], &b[0], n)
+			dst, b = dst[n:], b[2*n:]
+		}
 		for i := range dst {
 			dst[i] = float32(int16(o.Uint16(b[2*i:]))) * (1.0 / (1 << 15))
 		}
