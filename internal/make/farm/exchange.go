@@ -100,10 +100,12 @@ func (x *exchange) predict(ctx context.Context) {
 	}
 	if x.job.Own != nil && x.job.Own.Program != nil {
 		expect(written.Tool, x.job.Own.Program.Args[0])
-		x.needed(ctx)
 		for _, path := range x.handed() {
 			expect(written.Open, path)
 		}
+	}
+	if x.traced() || x.job.Own != nil && x.job.Own.Program != nil {
+		x.needed(ctx)
 	}
 	last := x.j.Last()
 	if last == nil {
