@@ -106,7 +106,8 @@ func TestTraced(t *testing.T) {
 		{"one file", one, []string{"cat", "{out}", "{in}"}, []string{"file a/water.txt"}, "deep"},
 		{"more", one, []string{"cat", "{out}", "{in}", "{root}/b/c.txt"}, []string{"file a/water.txt", "file b/c.txt"}, "deepc"},
 		{"missing", one, []string{"cat", "{out}", "{in}", "none.txt", "none/x.txt"}, []string{"file a/water.txt", "tool ROOT1/none.txt", "exists none.txt: false", "tool ROOT1/none/x.txt", "exists none/x.txt: false"}, "deep"},
-		{"dots", one, []string{"cat", "{out}", "{in}", "b/../a/fire.txt", "a/.././b/c.txt"}, []string{"file a/water.txt", "file a/fire.txt", "file b/c.txt"}, "deephotc"},
+		{"dots", one, []string{"cat", "{out}", "{in}", "b/../a/fire.txt", "a/.././b/c.txt"}, []string{
+			"file a/water.txt", "tool ROOT1/b", "file a/fire.txt", "tool ROOT1/a", "file b/c.txt"}, "deephotc"},
 		{"a link", one, []string{"cat", "{out}", "{in}", "b/link.txt"}, []string{"file a/water.txt", "missing b/link.txt", "file a/fire.txt"}, "deephot"},
 		{"a linked folder", one, []string{"cat", "{out}", "{in}", "link/c.txt"}, []string{"file a/water.txt", "missing link/c.txt", "file b/c.txt"}, "deepc"},
 		{"ignored", one, []string{"cat", "{out}", "{in}", "b/d/ignored.txt"}, []string{"file a/water.txt", "missing b/d/ignored.txt", "tool ROOT1/b/d/ignored.txt"}, "deepi"},

@@ -256,9 +256,10 @@ func TestTrace(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"relative", []string{"read", "a", "./b/../a", "none", "b/none"}, []string{"read a", "read none missing", "read b/none missing"}},
+		{"relative", []string{"read", "a", "./b/../a", "none", "b/none"}, []string{"read a", "look b", "read none missing", "read b/none missing"}},
+		{"up", []string{"read", "none/../a", "b/none/../../a"}, []string{"look none missing", "look b/none missing"}},
 		{"absolute", []string{"read", dir + "/a", dir + "//b/./c"}, []string{"read a", "read b/c"}},
-		{"links", []string{"read", "link/c", "link/../a", "b/up"}, []string{"read link/c", "read a", "read b/up"}},
+		{"links", []string{"read", "link/c", "link/../a", "b/up"}, []string{"read link/c", "look link", "read a", "read b/up"}},
 		{"names", []string{"read", "with space/ü"}, []string{"read with space/ü"}},
 		{"through /proc", []string{"read", "/proc/self/cwd/a", "/proc/self/root" + dir + "/b/c"}, []string{"read a", "read b/c"}},
 		{"stat", []string{"stat", "a", "b", "none"}, []string{"look a", "look b", "look none missing"}},

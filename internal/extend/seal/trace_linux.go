@@ -77,6 +77,16 @@ func (t *Tracer) noteCall(n *notification, c *call) error {
 
 // add records a path, absolute but not clean.
 func (t *Tracer) add(path string, op Op, pid int) error {
+	if folder, above, rest, up := lastUp(path); up {
+		if err := t.add(folder, Look, pid); err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(above)
+		if err != nil {
+			return nil // the program got no further than to that folder
+		}
+		path = real + rest
+	}
 	path = t.direct(path, pid)
 	if path == "" || madeUp(path) {
 		return nil
@@ -109,6 +119,27 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 	t.seen[key] = len(t.accesses)
 	t.accesses = append(t.accesses, Access{path, real, op, state})
 	return nil
+}
+
+// lastUp cuts a path at the last place where it leads out of a folder by "..": the folder, the path with that "..", and what follows. The
+// folder of "a/../.." is a. There are none in /proc, where they depend on who asks.
+func lastUp(path string) (folder, above, rest string, is bool) {
+	at := len(path)
+	for {
+		at = strings.LastIndex(path[:at], "/..")
+		if at < 0 || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") {
+			return "", "", "", false
+		}
+		if rest = path[at+len("/.."):]; rest == "" || rest[0] == '/' {
+			break
+		}
+	}
+	above = path[:at] + "/.."
+	folder = path[:at]
+	for strings.HasSuffix(folder, "/..") || strings.HasSuffix(folder, "/.") || strings.HasSuffix(folder, "/") {
+		folder = folder[:strings.LastIndexByte(folder, '/')]
+	}
+	return folder, above, rest, folder != ""
 }
 
 // direct removes "." and ".." from a path as the kernel does: ".." leads out of the target of a link. A path through

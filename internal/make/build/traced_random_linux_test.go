@@ -111,7 +111,8 @@ func (r *random) lookedAt() {
 		var b strings.Builder
 		for range 1 + r.rng.IntN(4) {
 			fmt.Fprintf(&b, "%s\n", pick(r, "names .", "names d", "names d/e", "names f", "real assets", "real assets/d", "real .", "real over", "link assets/d", "link .",
-				"go d", "go d/empty", "built x.out", "need n.n", "need d/m.n", "need assets/n.n", "ask "+name(), "ask "+name(), "read "+name(), "read "+name(), "ask assets/"+name(), "read assets/"+name()))
+				"go d", "go d/empty", "built x.out", "need n.n", "need d/m.n", "need assets/n.n", "ask "+name(), "ask "+name(), "read "+name(), "read "+name(), "ask assets/"+name(), "read assets/"+name(),
+				"read d/../"+name(), "ask d/e/../"+name(), "read f/../"+name(), "ask empty/../../"+name()))
 		}
 		r.writeOver(root+pick(r, "1.look", "2.look", "3.look", "d/4.look", "5.run", "d/6.run"), b.String())
 	case 14, 15:

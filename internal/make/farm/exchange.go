@@ -84,7 +84,7 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 	if last := j.Last(); carried.traced || last != nil && slices.ContainsFunc(last.Observations, ranProgram) {
 		x.job.Project = carried.project
 	}
-	x.predict()
+	x.predict(ctx)
 	return x, nil
 }
 
@@ -92,7 +92,7 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 func ranProgram(o engine.Observation) bool { return o.Kind == job.SawRoots }
 
 // predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
-func (x *exchange) predict() {
+func (x *exchange) predict(ctx context.Context) {
 	expect := func(kind written.Kind, names ...string) { x.expect(&written.Call{Kind: kind, Names: names}) }
 	if path := x.job.Asset.Path; path != "" && !x.job.Asset.Folder {
 		expect(written.Open, path)
@@ -100,10 +100,12 @@ func (x *exchange) predict() {
 	}
 	if x.job.Own != nil && x.job.Own.Program != nil {
 		expect(written.Tool, x.job.Own.Program.Args[0])
-		expect(written.Needed)
 		for _, path := range x.handed() {
 			expect(written.Open, path)
 		}
+	}
+	if x.traced() || x.job.Own != nil && x.job.Own.Program != nil {
+		x.needed(ctx)
 	}
 	last := x.j.Last()
 	if last == nil {
@@ -134,6 +136,24 @@ func (x *exchange) predict() {
 		case job.SawID:
 			_, product := job.Numbered(o.Subject)
 			expect(written.ID, product)
+		}
+	}
+}
+
+// needed answers what a command asks of the products that its job needs by hand: it reads all of them. They are made already. What this
+// records is forgotten before the worker's questions are.
+func (x *exchange) needed(ctx context.Context) {
+	answer := func(c *written.Call) (a written.Answer, ok bool) {
+		a, err := x.answer(ctx, x.j, c)
+		if err == nil {
+			x.job.Answers[c.Key()] = a
+		}
+		return a, err == nil
+	}
+	a, _ := answer(&written.Call{Kind: written.Needed})
+	for _, p := range slices.Concat(a.Products...) {
+		if _, ok := answer(&written.Call{Kind: written.Read, Product: &p}); !ok {
+			return
 		}
 	}
 }
@@ -350,12 +370,23 @@ func (x *exchange) placed(path string, a *written.Answer) (err error) {
 	if !x.traced() {
 		return nil
 	}
-	below, ok := x.w.Below(x.unrecorded.Where(path))
-	if a.Names = []string{below}; !ok {
+	file := x.unrecorded.Where(path)
+	below, ok := x.w.Below(file)
+	st, err := os.Stat(file)
+	if err != nil || !ok {
 		return fmt.Errorf("%w: links lead to %s", errLocal, path)
 	}
+	a.Names = append([]string{below}, executable(st)...)
 	a.Content, err = x.source(x.unrecorded, path)
 	return err
+}
+
+// executable is what an answer says of a file that may be executed.
+func executable(st fs.FileInfo) []string {
+	if st.Mode()&0o111 == 0 {
+		return nil
+	}
+	return []string{written.Executable}
 }
 
 // product is the content of a product.
@@ -451,6 +482,7 @@ func (x *exchange) projectPart(file string, h digest.Hash, a *written.Answer) er
 	}
 	a.Names = []string{job.InProject + below, h.String()}
 	if !st.IsDir() {
+		a.Names = append(a.Names, executable(st)...)
 		a.Content, err = x.input(h, func() (io.ReadCloser, error) { return os.Open(file) })
 		return err
 	}

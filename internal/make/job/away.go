@@ -73,12 +73,21 @@ func (j *Job) ProductContent(p processor.Product) (digest.Hash, error) {
 }
 
 // Below returns the path below the project folder of something that a worker is to have there as well. ok is false if it is elsewhere, or a
-// link leads to it: a program on the worker would not see the link.
+// link in the project folder leads to it: a program on the worker would not see the link.
 func (w *World) Below(file string) (below string, ok bool) {
-	below, err := filepath.Rel(w.dir, file)
-	dir, err2 := filepath.EvalSymlinks(w.dir)
-	real, err3 := filepath.EvalSymlinks(file)
-	return filepath.ToSlash(below), err == nil && err2 == nil && err3 == nil && filepath.IsLocal(below) && real == filepath.Join(dir, below)
+	dir, file := w.realDir(), filepath.Clean(file)
+	real, err := filepath.EvalSymlinks(file)
+	below, err2 := filepath.Rel(dir, real)
+	ok = err == nil && err2 == nil && filepath.IsLocal(below) && (file == filepath.Join(dir, below) || file == filepath.Join(w.dir, below))
+	return filepath.ToSlash(below), ok
+}
+
+// realDir is the project folder without links, as its path is for a program that runs in it.
+func (w *World) realDir() string {
+	if real, err := filepath.EvalSymlinks(w.dir); err == nil {
+		return real
+	}
+	return w.dir
 }
 
 // Entries are what is in a folder, but for what is Kiln's own.
@@ -91,7 +100,7 @@ func (w *World) Beside(file string, levels int) (names []string) {
 		return nil
 	}
 	up := InProject
-	for dir := filepath.Dir(w.dir); levels > 0; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(w.realDir()); levels > 0; dir = filepath.Dir(dir) {
 		up += "../"
 		if levels--; filepath.Dir(file) == dir {
 			names = append(names, up+filepath.Base(file))

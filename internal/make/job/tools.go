@@ -158,7 +158,7 @@ const InProject = "{project}/"
 // project's folder if it is there or in a source root. So a project can be copied or moved together with Kiln's state.
 func (w *World) inProject(name string) string {
 	if rest, ok := strings.CutPrefix(name, InProject+"../"); ok { // a worker's name for something beside the project folder
-		name = filepath.Join(filepath.Dir(w.dir), rest)
+		name = filepath.Join(filepath.Dir(w.realDir()), rest)
 	}
 	if !filepath.IsAbs(name) {
 		return name

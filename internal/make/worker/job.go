@@ -179,7 +179,8 @@ func (w *run) Source() (processor.File, error) {
 func (w *run) Exists(path string) (bool, error) {
 	a, err := w.ask(written.Call{Kind: written.Exists, Names: []string{path}})
 	if errors.Is(err, errUnknown) {
-		return true, nil // the content that the processor reads next is asked for as well
+		// The content that the processor reads next is asked for as well. A traced program has run already, and found what is laid here.
+		return w.project == "" || w.Where(path) != "", nil
 	}
 	return a.Yes, err
 }

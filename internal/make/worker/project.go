@@ -44,12 +44,12 @@ func (w *run) layProject() error {
 		a := w.written.Answers[key]
 		switch {
 		case err != nil || a.Missing != "":
-		case (c.Kind == written.Open || c.Kind == written.Exists && a.Yes) && len(a.Names) == 1:
-			err = w.layFile(a.Names[0], a.Content, 0o644)
-		case c.Kind == written.Tool && len(a.Names) > 2:
+		case (c.Kind == written.Open || c.Kind == written.Exists && a.Yes) && len(a.Names) > 0:
+			err = w.layFile(a.Names[0], a.Content, mode(a.Names[1:]))
+		case c.Kind == written.Tool && len(a.Names) > 2 && a.Names[2] == written.Folder:
 			folders = append(folders, a)
 		case c.Kind == written.Tool && inProject(a) != "":
-			err = w.layFile(inProject(a), a.Content, 0o755)
+			err = w.layFile(inProject(a), a.Content, mode(a.Names[2:]))
 		}
 		if err != nil {
 			return err
@@ -61,6 +61,14 @@ func (w *run) layProject() error {
 		}
 	}
 	return nil
+}
+
+// mode is that of a file of which an answer says this.
+func mode(said []string) fs.FileMode {
+	if slices.Contains(said, written.Executable) {
+		return 0o755
+	}
+	return 0o644
 }
 
 // inProject is the path below the project folder of what an answer about a program is about; "" if that is elsewhere.

@@ -110,7 +110,7 @@ func (w *run) Roots() (roots []string) {
 func (w *run) Where(source string) string {
 	for _, kind := range []written.Kind{written.Open, written.Exists} {
 		c := written.Call{Kind: kind, Names: []string{source}}
-		if a := w.written.Answers[c.Key()]; len(a.Names) == 1 && w.project != "" {
+		if a := w.written.Answers[c.Key()]; len(a.Names) > 0 && w.project != "" {
 			return w.place(a.Names[0])
 		}
 	}

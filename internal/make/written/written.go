@@ -166,6 +166,10 @@ func Question(key string) (Call, error) {
 // the first letter of its fs.FileMode: "-" or "d".
 const Folder = "folder"
 
+// Executable follows in the answers to [Open] and [Exists] where a file is, and in that to [Tool] the hash of a file of the project, if the
+// file may be executed.
+const Executable = "executable"
+
 // Answer answers a question. Which fields are set depends on the kind.
 type Answer struct {
 	Missing  string // the text of an fs.ErrNotExist; "": there is an answer
