@@ -770,7 +770,7 @@ func (r *random) placed(before map[string]report.JobReport, j report.JobReport) 
 	if j.Place.Depth != depth && !j.Place.Cycle {
 		r.p.Errorf("%s has depth %d, not %d", place(j), j.Place.Depth, depth)
 	}
-	if j.State != engine.Undecided || depth > 0 || j.Place.Cycle {
+	if j.State != engine.Undecided || depth > 0 || j.Place.Cycle || j.Why.Observation.Kind == job.SawListed { // what a parcel holds
 		return
 	}
 	if s := task.ParseSubject(j.Why.Observation.Subject); s.Part == "" && !task.IsRequest(s.Asset) {
