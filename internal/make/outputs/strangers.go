@@ -114,11 +114,12 @@ func (found Strangers) OfOld(p *workspace.Workspace) diag.List {
 	return diag.List{m.WithHint("what was in .kiln is lost, and so is what made them; `kiln verify --fix` removes them, after `kiln verify` has named them all")}
 }
 
-// declared reports whether a file is a parcel that the project declares: if it cannot be packed now, it stays and has a
-// message of its own.
+// declared reports whether a file is of a parcel that the project declares, one that it was split into, or the list of parcels: if it cannot
+// be packed now, these stay, and it has a message of its own.
 func declared(w *workspace.Workspace, rel string) bool {
-	return slices.ContainsFunc(w.Parcels, func(p project.Parcel) bool {
-		platform := path.Base(path.Dir(rel))
-		return rel == ship.Folder(platform)+"/"+p.Name+".parcel" && p.On(platform)
+	folder, file := path.Split(rel)
+	platform := path.Base(folder)
+	return folder == ship.Folder(platform)+"/" && slices.ContainsFunc(w.Parcels, func(p project.Parcel) bool {
+		return p.On(platform) && (file == ship.ListName || file == p.Name+".parcel" || strings.HasPrefix(file, p.Name+"+"))
 	})
 }
