@@ -73,11 +73,10 @@ func mode(said []string) fs.FileMode {
 
 // inProject is the path below the project folder of what an answer about a program is about; "" if that is elsewhere.
 func inProject(a written.Answer) string {
-	below, ok := strings.CutPrefix(a.Names[0], job.InProject)
-	if !ok {
+	if len(a.Names) < 2 || !strings.HasPrefix(a.Names[0], job.InProject) {
 		return ""
 	}
-	return below
+	return a.Names[0][len(job.InProject):]
 }
 
 // place is where something of the project is; what is elsewhere at the client has its path there.
