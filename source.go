@@ -11,7 +11,7 @@ import "embed"
 //go:embed internal/*/*[^t].go internal/*/*[^s]t.go
 //go:embed internal/*/*/*[^t].go internal/*/*/*[^s]t.go internal/*/*/*[^e]st.go internal/*/*/*[^t]est.go
 //go:embed internal/*/*/*/*[^t].go internal/*/*/*/*[^s]t.go internal/*/*/*/*[^_]test.go
-//go:embed internal/media/codec/*/*.s
+//go:embed internal/media/*/*.s internal/media/codec/*/*.s
 //go:embed processor/*[^t].go
 //go:embed processor/*/*[^t].go processor/*/*[^e]st.go processor/*/*[^t]est.go processor/*/*[^_]test.go
 //go:embed kilnrt/*[^t].go kilnrt/*[^s]t.go

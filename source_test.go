@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, system := range []string{"linux", "darwin", "windows"} {
-		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module,GoFiles,EmbedFiles", ".", "./processor/...")
+		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module,GoFiles,SFiles,EmbedFiles", ".", "./processor/...")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		if err != nil {
@@ -31,9 +32,9 @@ func TestSource(t *testing.T) {
 		files := 0
 		for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 			var p struct {
-				Dir                 string
-				Module              *struct{ Main bool }
-				GoFiles, EmbedFiles []string
+				Dir                         string
+				Module                      *struct{ Main bool }
+				GoFiles, SFiles, EmbedFiles []string
 			}
 			if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 				break
@@ -43,7 +44,7 @@ func TestSource(t *testing.T) {
 			if p.Module == nil || !p.Module.Main {
 				continue
 			}
-			for _, f := range append(p.GoFiles, p.EmbedFiles...) {
+			for _, f := range slices.Concat(p.GoFiles, p.SFiles, p.EmbedFiles) {
 				rel, err := filepath.Rel(here, filepath.Join(p.Dir, f))
 				if err != nil {
 					t.Fatal(err)
