@@ -158,7 +158,8 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 // ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6, or on one in Kiln's own
 // folder, in which it only looked: there are many.
 func ofSystem(e contentdb.Edge) bool {
-	return e.Kind == contentdb.ToolEdge && (strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To) || strings.HasPrefix(e.To, project.StateFolder+"/"))
+	own := strings.HasPrefix(e.To, project.StateFolder+"/")
+	return e.Kind == contentdb.ToolEdge && (own || strings.HasPrefix(e.To, "/") || filepath.IsAbs(e.To))
 }
 
 // hiddenText says how many files of the system are not listed, and in which folders most of them are.
@@ -179,7 +180,8 @@ func hiddenText(files map[string]bool) string {
 	if left > 0 {
 		places = append(places, fmt.Sprintf("%d elsewhere", left))
 	}
-	return "and " + count(len(files), "file", "files") + " of the system that programs looked at: " + strings.Join(places, ", ") + "; --kind tool lists them"
+	many := count(len(files), "file", "files")
+	return "and " + many + " of the system that programs looked at: " + strings.Join(places, ", ") + "; --kind tool lists them"
 }
 
 type dependencyLine struct {

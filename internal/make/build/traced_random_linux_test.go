@@ -55,7 +55,9 @@ func TestRandomTraced(t *testing.T) {
 	if err := seal.Supported().Trace; err != nil {
 		t.Skip(err)
 	}
-	for _, roots := range []string{`["assets"]`, `["assets", "over"]`, `["."]`, `["assets"] # and workers`, `["assets", "over"] # and workers`, `["."] # and workers`} {
+	for _, roots := range []string{
+		`["assets"]`, `["assets", "over"]`, `["."]`, `["assets"] # and workers`, `["assets", "over"] # and workers`, `["."] # and workers`,
+	} {
 		t.Run(roots, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "-- kiln.toml --\n[project]\nname = \"test\"\nroots = "+roots+"\n"+lookProcessor+`[[rules]]

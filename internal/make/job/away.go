@@ -93,8 +93,8 @@ func (w *World) realDir() string {
 // Entries are what is in a folder, but for what is Kiln's own.
 func (w *World) Entries(folder string) ([]fs.DirEntry, error) { return entriesOf(folder, w.hidden) }
 
-// Beside are the names, from the project folder, of something in a folder above it. Above the topmost folder is the topmost folder again, up
-// to that many levels.
+// Beside are the names, from the project folder, of something in a folder above it. Above the topmost folder is the topmost folder
+// again, up to that many levels.
 func (w *World) Beside(file string, levels int) (names []string) {
 	if !filepath.IsAbs(file) {
 		return nil

@@ -114,12 +114,12 @@ func (found Strangers) OfOld(p *workspace.Workspace) diag.List {
 	return diag.List{m.WithHint("what was in .kiln is lost, and so is what made them; `kiln verify --fix` removes them, after `kiln verify` has named them all")}
 }
 
-// declared reports whether a file is of a parcel that the project declares, one that it was split into, or the list of parcels: if it cannot
-// be packed now, these stay, and it has a message of its own.
+// declared reports whether a file is of a parcel that the project declares, one that it was split into, or the list of parcels: if
+// it cannot be packed now, these stay, and it has a message of its own.
 func declared(w *workspace.Workspace, rel string) bool {
 	folder, file := path.Split(rel)
 	platform := path.Base(folder)
 	return folder == ship.Folder(platform)+"/" && slices.ContainsFunc(w.Parcels, func(p project.Parcel) bool {
-		return p.On(platform) && (file == ship.ListName || file == p.Name+".parcel" || strings.HasPrefix(file, p.Name+"+"))
+		return p.On(platform) && (file == ship.ListName || file == p.Name+".parcel" || p.Split && strings.HasPrefix(file, p.Name+"+"))
 	})
 }

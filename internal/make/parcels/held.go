@@ -114,7 +114,8 @@ func opened(s *results.Set) map[string]bool {
 			open[key] = true
 		}
 		for _, pattern := range s.P.Parcel(name).Assets {
-			open[key] = open[key] || slices.ContainsFunc(s.W.Means(platform, pattern.Text), func(a *asset.Asset) bool { return !slices.Contains(ids, a.ID) })
+			more := func(a *asset.Asset) bool { return !slices.Contains(ids, a.ID) }
+			open[key] = open[key] || slices.ContainsFunc(s.W.Means(platform, pattern.Text), more)
 		}
 		if !open[key] {
 			delete(open, key)
@@ -129,7 +130,6 @@ func mayLead(s *results.Set, t *job.Task) bool {
 	if len(traces) == 0 || traces[0].Outcome != engine.Succeeded {
 		return true
 	}
-	return slices.ContainsFunc(traces[0].Products, func(p engine.Product) bool {
-		return slices.ContainsFunc(p.References, func(r engine.Reference) bool { return r.Required && uuid.UUID(r.UUID).String() != t.Asset.UUID })
-	})
+	others := func(r engine.Reference) bool { return r.Required && uuid.UUID(r.UUID).String() != t.Asset.UUID }
+	return slices.ContainsFunc(traces[0].Products, func(p engine.Product) bool { return slices.ContainsFunc(p.References, others) })
 }

@@ -154,8 +154,8 @@ func (w *run) layFolder(below string, names []string) error {
 	return nil
 }
 
-// beside asks for something that is beside the project folder, or beside a folder that it is in, where many programs look for settings. There
-// is nothing here, so there must be nothing there.
+// beside asks for something that is beside the project folder, or beside a folder that it is in, where many programs look for
+// settings. There is nothing here, so there must be nothing there.
 func (w *run) beside(name string) (is bool, err error) {
 	dir, base := filepath.Split(name)
 	if _, up := strings.CutPrefix(w.own+string(filepath.Separator), dir); up && w.climbed[base] && !there(name) {

@@ -87,7 +87,8 @@ func (p *Workspace) Farm() *farm.Farm {
 
 // carried is what a worker needs of a processor of the project: what the project file says of it, and its files by their paths below
 // written.Code. Of a processor that the kiln has in it, it is nearly nothing. It is nil for one that cannot run elsewhere: a command that
-// writes a depfile, where only the source roots themselves show what it did not find; or a traced one whose roots are not all in the project.
+// writes a depfile, where only the source roots themselves show what it did not find; or a traced one whose roots are not all in
+// the project.
 func (p *Workspace) carried(name string) *farm.Carried {
 	i := slices.IndexFunc(p.Project.Processors, func(c project.CustomProcessor) bool { return c.Name == name })
 	if i < 0 {

@@ -109,7 +109,7 @@ const (
 	Settings                  // Names: an asset and a processor. Names: canonical settings and given ones, as JSON; none if there are none
 	Assets                    // Names: a pattern. Names: the list of processor.Listed, as JSON
 	Try                       // Names: asset, platform and processor of a processor.Ask. Yes, and Products in one list
-	Tool                      // Names: a program, or a file by its path. Names: where it is, its hash, more of a Folder; Content, if it is of the project
+	Tool                      // Names: a program, or a file by its path. Names: where it is, its hash, more of a Folder; Content, if of the project
 	Needed                    // Products on which the job depends by hand, in one list
 	ID                        // Names: a product of the asset. Names: its resource id; none if it has none
 	Platform
@@ -162,8 +162,8 @@ func Question(key string) (Call, error) {
 	return c, d.close()
 }
 
-// Folder follows the hash in the answer to [Tool] if that is a folder of the project. If it is about the names in it, they follow, each after
-// the first letter of its fs.FileMode: "-" or "d".
+// Folder follows the hash in the answer to [Tool] if that is a folder of the project. If it is about the names in it, they follow,
+// each after the first letter of its fs.FileMode: "-" or "d".
 const Folder = "folder"
 
 // Executable follows in the answers to [Open] and [Exists] where a file is, and in that to [Tool] the hash of a file of the project, if the

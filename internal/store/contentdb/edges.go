@@ -62,7 +62,8 @@ func (r *Reader) isTool(name string) (bool, error) {
 	if slices.ContainsFunc(r.Code, func(c [2]string) bool { return c[1] == name }) {
 		return true, nil
 	}
-	n, err := r.first("SELECT count(*) FROM observation WHERE kind = 'tool' AND subject IN (:name, '{project}/' || :name)", map[string]any{":name": name})
+	const sql = "SELECT count(*) FROM observation WHERE kind = 'tool' AND subject IN (:name, '{project}/' || :name)"
+	n, err := r.first(sql, map[string]any{":name": name})
 	return n > 0, err
 }
 
