@@ -3,9 +3,9 @@ package ids
 import (
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -17,43 +17,60 @@ import (
 type Sorted struct {
 	text  string
 	lines []line
+	used  idSet
 
 	assets  func() map[string]string // AssetOf
 	numbers func() map[key]uint32    // of all resources, for those that are called otherwise
 }
 
-type line struct{ start, id uint32 }
+type line struct {
+	start, id uint32
+	asset     uint16 // bytes of the asset's id
+	pinned    bool   // it has a UUID
+}
+
+// idSet is a set of numbers: a bit each.
+type idSet []uint64
+
+func (n idSet) has(id uint32) bool { return int(id/64) < len(n) && n[id/64]>>(id%64)&1 != 0 }
+
+func (n idSet) remove(id uint32) { n[id/64] &^= 1 << (id % 64) }
+
+func (n *idSet) add(id uint32) {
+	if word := int(id / 64); word >= len(*n) {
+		*n = append(*n, make([]uint64, word+1-len(*n))...)
+	}
+	(*n)[id/64] |= 1 << (id % 64)
+}
 
 // ReadSorted reads a kiln.ids. It is false if the text is not as Format writes it, or contradicts itself in what can be seen without the
 // identity of each asset: Parse knows why.
 func ReadSorted(text []byte) (*Sorted, bool) {
-	s := &Sorted{text: string(text)}
-	if len(s.text) > maxFile || !strings.HasPrefix(s.text, header+"\n") || !strings.HasSuffix(s.text, "\n") {
+	s := newSorted(string(text))
+	if len(s.text) > maxFile || !strings.HasPrefix(s.text, header+"\n") || !strings.HasSuffix(s.text, "\n") || !utf8.ValidString(s.text) {
 		return nil, false
 	}
 	pos := len(header) + 1
 	s.lines = make([]line, 0, strings.Count(s.text, "\n")-1)
-	used := make([]uint64, cap(s.lines)/64+1) // a bit each
+	s.used = make(idSet, cap(s.lines)/64+1)
 	var before Entry
 	for pos < len(s.text) {
 		end := pos + strings.IndexByte(s.text[pos:], '\n')
 		e, ok := readWritten(s.text[pos:end])
-		if !ok || len(s.lines) > 0 && compareProducts(before.Name, e.Name) >= 0 {
+		if !ok || len(s.lines) > 0 && compareProducts(before.Name, e.Name) >= 0 || s.used.has(e.ID) {
 			return nil, false
 		}
-		word, bit := int(e.ID/64), uint64(1)<<(e.ID%64)
-		if word >= len(used) {
-			used = append(used, make([]uint64, word+1-len(used))...)
-		}
-		if used[word]&bit != 0 {
-			return nil, false
-		}
-		used[word] |= bit
-		s.lines = append(s.lines, line{uint32(pos), e.ID})
+		s.used.add(e.ID)
+		s.lines = append(s.lines, line{uint32(pos), e.ID, uint16(len(e.Asset)), e.UUID != ""})
 		before, pos = e, end+1
 	}
-	s.assets, s.numbers = sync.OnceValue(s.findAssets), sync.OnceValue(s.findNumbers)
 	return s, true
+}
+
+func newSorted(text string) *Sorted {
+	s := &Sorted{text: text}
+	s.assets, s.numbers = sync.OnceValue(s.findAssets), sync.OnceValue(s.findNumbers)
+	return s
 }
 
 // compareProducts is the order of lines, of which no two have the same asset and product.
@@ -64,33 +81,42 @@ func compareProducts(a, b Name) int {
 	return strings.Compare(a.Product, b.Product)
 }
 
-// readWritten reads a line. It is false for one that Format would write otherwise, or that has a quoted name.
-func readWritten(text string) (Entry, bool) {
-	e := fieldsOf(text)
-	number := text[min(len(text), len(e.Asset)+1):]
-	number, more, has := strings.Cut(number, "\t")
-	id, err := strconv.ParseUint(number, 10, 32)
-	switch {
-	case e.Asset == "" || len(e.Asset) > maxField || len(e.Product) > maxField || !plain(e.Asset) || !plain(e.Product):
+// readWritten reads a line of UTF-8. It is false for one that Format would write otherwise, or that has a quoted name.
+func readWritten(text string) (e Entry, ok bool) {
+	tab := strings.IndexByte(text, '\t')
+	if tab <= 0 {
 		return e, false
-	case err != nil || id >= Limit || len(number) > 1 && number[0] == '0':
+	}
+	e.Asset, text = text[:tab], text[tab+1:]
+	digits, id := 0, uint64(0)
+	for ; digits < len(text) && digits < 10 && '0' <= text[digits] && text[digits] <= '9'; digits++ {
+		id = 10*id + uint64(text[digits]-'0')
+	}
+	if digits == 0 || id >= Limit || digits > 1 && text[0] == '0' || len(e.Asset) > maxField || !plainText(e.Asset) {
 		return e, false
-	case has && more == "" || strings.HasSuffix(more, "\t"):
+	}
+	e.ID = uint32(id)
+	if text = text[digits:]; text == "" {
+		return e, true
+	}
+	if text[0] != '\t' || text[len(text)-1] == '\t' {
 		return e, false
-	case e.UUID != "":
+	}
+	e.Product, e.UUID, _ = strings.Cut(text[1:], "\t")
+	if e.UUID != "" {
 		if u, err := uuid.Parse(e.UUID); err != nil || u.String() != e.UUID || asset.UUID(e.Asset) == e.UUID {
 			return e, false
 		}
 	}
-	e.ID = uint32(id)
-	return e, true
+	return e, len(e.Product) <= maxField && plainText(e.Product)
 }
 
-// fieldsOf splits a line at its tabs. The number is left out.
-func fieldsOf(text string) (e Entry) {
-	var rest string
-	e.Asset, rest, _ = strings.Cut(text, "\t")
-	_, rest, _ = strings.Cut(rest, "\t")
+// entry splits a line that was read.
+func (s *Sorted) entry(i int) (e Entry) {
+	l := &s.lines[i]
+	text := s.text[l.start : s.end(i)-1]
+	e.Asset, e.ID = text[:l.asset], l.id
+	_, rest, _ := strings.Cut(text[l.asset+1:], "\t")
 	e.Product, e.UUID, _ = strings.Cut(rest, "\t")
 	return e
 }
@@ -102,16 +128,9 @@ func (s *Sorted) end(i int) int {
 	return len(s.text)
 }
 
-// at is the entry of a line.
-func (s *Sorted) at(i int) Entry {
-	e := fieldsOf(s.text[s.lines[i].start : s.end(i)-1])
-	e.ID = s.lines[i].id
-	return e
-}
-
 // find returns the first line that does not come before a name, and whether it is of that asset and product.
 func (s *Sorted) find(n Name) (int, bool) {
-	return sort.Find(len(s.lines), func(i int) int { return compareProducts(n, s.at(i).Name) })
+	return sort.Find(len(s.lines), func(i int) int { return compareProducts(n, s.entry(i).Name) })
 }
 
 // ID is the number of a resource whose asset is called in the file as it is called now.
@@ -126,7 +145,7 @@ func (s *Sorted) ID(n Name) (uint32, bool) {
 // Of is the number of a resource whose asset may be called otherwise in the file: its UUID counts, as for the function Assign.
 func (s *Sorted) Of(n Name) (uint32, bool) {
 	if i, ok := s.find(n); ok {
-		if e := s.at(i); e.Identity() == n.Identity() {
+		if e := s.entry(i); e.Identity() == n.Identity() {
 			return e.ID, true
 		}
 	}
@@ -137,7 +156,7 @@ func (s *Sorted) Of(n Name) (uint32, bool) {
 func (s *Sorted) findNumbers() map[key]uint32 {
 	all := make(map[key]uint32, len(s.lines))
 	for i := range s.lines {
-		e := s.at(i)
+		e := s.entry(i)
 		all[e.key()] = e.ID
 	}
 	return all
@@ -149,7 +168,7 @@ func (s *Sorted) AssetOf(uuid string) string { return s.assets()[uuid] }
 func (s *Sorted) findAssets() map[string]string {
 	all := make(map[string]string, len(s.lines))
 	for i := range s.lines {
-		e := s.at(i)
+		e := s.entry(i)
 		all[e.Identity()] = e.Asset
 	}
 	return all
@@ -168,80 +187,105 @@ type Owner struct {
 // Assign is what the function Assign makes of the file if nothing but these assets differs, and how many lines differ. It is false if that
 // needs more than the order of the lines, or is an error.
 func (s *Sorted) Assign(of []Owner) (*Sorted, int, bool) {
-	own, most := newOwners(of), len(s.lines)
-	for i := range of {
-		most += len(of[i].Products)
-	}
-	used := make([]bool, most)
+	own, used := newOwners(of), slices.Clone(s.used)
 	var removed []int
 	var added []Entry
 	changes := 0
 	for i := range s.lines {
-		e := s.at(i)
-		if o := own.find(e.Name); o != nil {
-			had, wanted := o.products[e.Product]
-			switch {
-			case had:
-				return nil, 0, false
-			case wanted && e.Asset != o.Asset:
-				removed = append(removed, i)
-				added = append(added, Entry{Name: Name{o.Asset, o.UUID, e.Product}, ID: e.ID})
-				changes++
-			case !wanted && !o.Keep:
-				removed = append(removed, i)
-				changes++
-				continue
-			}
-			o.products[e.Product] = true
+		o := own.find(s, i)
+		if o == nil {
+			continue
 		}
-		if int(e.ID) < len(used) {
-			used[e.ID] = true
+		e := s.entry(i)
+		had, wanted := o.products[e.Product]
+		switch {
+		case had:
+			return nil, 0, false
+		case wanted && e.Asset != o.Asset:
+			removed = append(removed, i)
+			added = append(added, Entry{Name: Name{o.Asset, o.UUID, e.Product}, ID: e.ID})
+			changes++
+		case !wanted && !o.Keep:
+			removed = append(removed, i)
+			used.remove(e.ID)
+			changes++
+			continue
 		}
+		o.products[e.Product] = true
 	}
 	fresh := own.fresh()
-	next := 0 // as in the function
+	next := uint32(0) // as in the function
 	for _, n := range fresh {
-		for used[next] {
+		for used.has(next) {
 			next++
 		}
 		if next >= Limit {
 			return nil, 0, false
 		}
-		added = append(added, Entry{Name: n, ID: uint32(next)})
-		next++
+		added = append(added, Entry{Name: n, ID: next})
+		used.add(next)
 	}
 	if changes += len(fresh); changes == 0 {
 		return s, 0, true
 	}
-	to, ok := ReadSorted(s.edit(removed, added))
+	to, ok := s.edit(removed, added)
+	if ok {
+		to.used = used
+	}
 	return to, changes, ok
 }
 
-// edit is the text without some lines, and with others at their places.
-func (s *Sorted) edit(removed []int, added []Entry) []byte {
+// edit is the file without some lines, and with others at their places. It is false if one of these has a quoted name, or the name of
+// another line.
+func (s *Sorted) edit(removed []int, added []Entry) (*Sorted, bool) {
 	slices.SortFunc(added, func(a, b Entry) int { return compareProducts(a.Name, b.Name) })
 	b := make([]byte, 0, len(s.text)+128*len(added))
-	pos := 0
-	until := func(i int) { // copies what comes before a line and is to stay
-		for len(removed) > 0 && removed[0] < i {
-			b = append(b, s.text[pos:s.lines[removed[0]].start]...)
-			pos = s.end(removed[0])
-			removed = removed[1:]
+	lines := make([]line, 0, len(s.lines)+len(added))
+	copied := 0 // lines
+	until := func(i int) {
+		from, to := len(s.text), len(s.text)
+		if copied < len(s.lines) {
+			from = int(s.lines[copied].start)
 		}
-		end := len(s.text)
 		if i < len(s.lines) {
-			end = int(s.lines[i].start)
+			to = int(s.lines[i].start)
 		}
-		b = append(b, s.text[pos:end]...)
-		pos = end
+		for _, l := range s.lines[copied:i] {
+			l.start += uint32(len(b) - from)
+			lines = append(lines, l)
+		}
+		b = append(b, s.text[from:to]...)
+		copied = i
 	}
+	stay := func(i int) { // copies what comes before a line and is to stay
+		for len(removed) > 0 && removed[0] < i {
+			until(removed[0])
+			copied, removed = removed[0]+1, removed[1:]
+		}
+		until(i)
+	}
+	b = append(b, header+"\n"...)
 	for i := range added {
-		at, _ := s.find(added[i].Name)
-		until(at)
+		at, has := s.find(added[i].Name)
+		stay(at)
+		if has && (len(removed) == 0 || removed[0] != at) || i > 0 && compareProducts(added[i-1].Name, added[i].Name) == 0 {
+			return nil, false
+		}
+		start := len(b)
 		b = appendLine(b, &added[i])
+		e, ok := readWritten(string(b[start : len(b)-1]))
+		if !ok || !utf8.Valid(b[start:]) {
+			return nil, false
+		}
+		lines = append(lines, line{uint32(start), e.ID, uint16(len(e.Asset)), e.UUID != ""})
 	}
-	until(len(s.lines))
-	return b
+	stay(len(s.lines))
+	if len(b) > maxFile {
+		return nil, false
+	}
+	to := newSorted(string(b))
+	to.lines = lines
+	return to, true
 }
 
 // owners finds whose a line is.
@@ -273,11 +317,13 @@ func newOwners(of []Owner) *owners {
 	return all
 }
 
-func (all *owners) find(n Name) *owner {
-	if n.UUID != "" || all.pinned {
-		return all.byUUID[n.Identity()]
+func (all *owners) find(s *Sorted, i int) *owner {
+	l := &s.lines[i]
+	if l.pinned || all.pinned {
+		e := s.entry(i)
+		return all.byUUID[e.Identity()]
 	}
-	return all.byName[asset.Fold(n.Asset)]
+	return all.byName[asset.Fold(s.text[l.start:l.start+uint32(l.asset)])]
 }
 
 // fresh are the resources that have no line, in the order of their names.

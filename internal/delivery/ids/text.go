@@ -188,14 +188,16 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-func plain(s string) bool {
+func plain(s string) bool { return plainText(s) && utf8.ValidString(s) }
+
+// plainText is what plain is for UTF-8.
+func plainText(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x20 || s[i] == 0x7f {
 			return false
 		}
 	}
-	begins := strings.HasPrefix(s, `"`) || strings.HasPrefix(s, "#") || strings.HasPrefix(s, "\uFEFF")
-	return !begins && conflictMark(s) == 0 && utf8.ValidString(s)
+	return s == "" || s[0] != '"' && s[0] != '#' && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0
 }
 
 func unquote(field string) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,10 +125,11 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer p.Close()
-		rs, _, err := Resources(p)
+		s, err := Read(p)
 		if err != nil {
 			b.Fatal(err)
 		}
+		rs, _ := s.Resources()
 		z := filepath.Join(b.TempDir(), "z")
 		zipOf(b, z, rs)
 		for b.Loop() {
@@ -218,3 +220,54 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 func (z zeros) whole() io.ReadCloser { return io.NopCloser(z.Reader) }
+
+// BenchmarkChange changes one of 20,000 small resources by what the parcel itself says of the others, as a build does: its content,
+// and then whether it is there.
+func BenchmarkChange(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "p")
+	rs := make([]Resource, 20_000)
+	for i := range rs {
+		rs[i] = with(Resource{ID: uint32(i), UUID: [16]byte{byte(i), byte(i >> 8)}, Name: fmt.Sprintf("dir/file%d.bin", i), Type: "data"}, noise(uint64(i), 4096))
+	}
+	if err := Write(path, rs, Options{Workers: 2}); err != nil {
+		b.Fatal(err)
+	}
+	seed := uint64(len(rs))
+	change := func(to func([]Resource) []Resource) {
+		p, err := kilnrt.Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer p.Close()
+		s, err := Read(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rs, o := s.Resources()
+		if rep, err := s.Update(path, to(rs), o); err != nil || rep.Written == 0 {
+			b.Fatal(rep, err)
+		}
+	}
+	b.Run("content", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			change(func(rs []Resource) []Resource {
+				seed++
+				k := int(seed) * 37 % len(rs)
+				rs[k] = with(rs[k], noise(seed, 4096))
+				return rs
+			})
+		}
+	})
+	b.Run("which", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			change(func(rs []Resource) []Resource {
+				if len(rs) == 20_000 {
+					return slices.Delete(rs, 777, 778)
+				}
+				return slices.Insert(rs, 777, with(Resource{ID: 777, UUID: [16]byte{777 & 255, 777 >> 8}, Name: "dir/file777.bin", Type: "data"}, noise(777, 4096)))
+			})
+		}
+	})
+}

@@ -16,21 +16,26 @@ var le = binary.LittleEndian
 // index is a parcel's index without its position.
 type index struct {
 	records  []byte
-	bits     int
 	types    int
 	sections [kilnrt.Sections][]byte // without the directory
 	digest   digest.Hash
 }
 
-// makeIndex builds the index of items whose places are known.
-func makeIndex(items []item, dictionary []byte) (*index, error) {
+// index builds the index, when the places of all items are known.
+func (c *contents) index(dictionary []byte) (*index, error) {
+	items := c.items
 	x := &index{records: make([]byte, len(items)*kilnrt.RecordSize)}
 	types := typesOf(items)
 	if x.types = len(types); x.types > kilnrt.MaxTypes {
 		return nil, fmt.Errorf("%w: %d types are more than %d", ErrResource, x.types, kilnrt.MaxTypes)
 	}
 	number := make(map[string]int, len(types))
-	var names, needs, typeText []byte
+	sizeOfNames, sizeOfNeeds := 0, 0
+	for i := range items {
+		sizeOfNames += len(items[i].Name)
+		sizeOfNeeds += 4 * (len(items[i].Required) + len(items[i].Optional))
+	}
+	names, needs, typeText := make([]byte, 0, sizeOfNames), make([]byte, 0, sizeOfNeeds), []byte(nil)
 	for i, t := range types {
 		number[t] = i
 		typeText = append(le.AppendUint16(typeText, uint16(len(t))), t...)
@@ -44,11 +49,8 @@ func makeIndex(items []item, dictionary []byte) (*index, error) {
 	if uint64(len(names)) >= 1<<32 || uint64(len(needs)) >= 1<<32 {
 		return nil, fmt.Errorf("%w: the names or the needs of all resources are more than 4 GiB", ErrResource)
 	}
-	x.bits = max(1, bits.Len(uint(max(2*len(items)-1, 0)))) // the least with 2^bits >= 2 x count
 	x.sections = [kilnrt.Sections][]byte{
-		kilnrt.SectionIDs:   x.table(items, func(it *item) (uint32, bool) { return it.ID, true }),
-		kilnrt.SectionUUIDs: x.table(items, func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true }),
-		kilnrt.SectionNames: x.table(items, func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" }),
+		kilnrt.SectionIDs: c.ids, kilnrt.SectionUUIDs: c.uuids, kilnrt.SectionNames: c.names,
 		kilnrt.SectionTypes: typeText, kilnrt.SectionTexts: names, kilnrt.SectionNeeds: needs, kilnrt.SectionDictionary: dictionary,
 	}
 	x.digest = digestOf(items)
@@ -102,23 +104,47 @@ func putPlace(b []byte, it *item) {
 	copy(b[64:], it.Hash[:])
 }
 
-// table builds one of the three hash tables.
-func (x *index) table(items []item, key func(*item) (uint32, bool)) []byte {
-	b := make([]byte, 8<<x.bits)
-	mask := 1<<x.bits - 1
-	for i := range items {
-		k, ok := key(&items[i])
-		if !ok {
-			continue
+// tables are the three hash tables of an index.
+type tables struct {
+	bits              int
+	ids, uuids, names []byte
+}
+
+// makeTables builds the tables of items, which are sorted by id. Two with the same id, UUID and sub id, or name are an error.
+func makeTables(items []item) (tables, error) {
+	t := tables{bits: max(1, bits.Len(uint(max(2*len(items)-1, 0))))} // the least with 2^bits >= 2 x count
+	for _, one := range []struct {
+		what string
+		to   *[]byte
+		key  func(*item) (uint32, bool)
+		same func(a, b *item) bool
+	}{
+		{"id", &t.ids, func(it *item) (uint32, bool) { return it.ID, true }, func(a, b *item) bool { return a.ID == b.ID }},
+		{"UUID and sub id", &t.uuids, func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
+			func(a, b *item) bool { return a.UUID == b.UUID && a.SubID == b.SubID }},
+		{"name", &t.names, func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },
+			func(a, b *item) bool { return a.Name == b.Name }},
+	} {
+		b := make([]byte, 8<<t.bits)
+		mask := 1<<t.bits - 1
+		for i := range items {
+			key, ok := one.key(&items[i])
+			if !ok {
+				continue
+			}
+			at := kilnrt.Bucket(key, t.bits)
+			for n := le.Uint32(b[8*at+4:]); n != 0; n = le.Uint32(b[8*at+4:]) {
+				if other := &items[n-1]; le.Uint32(b[8*at:]) == key && one.same(other, &items[i]) {
+					return t, fmt.Errorf("%w: %s and %s have one %s", ErrResource, other.Label(), items[i].Label(), one.what)
+				}
+				at = (at + 1) & mask
+			}
+			le.PutUint32(b[8*at:], key)
+			le.PutUint32(b[8*at+4:], uint32(i+1))
 		}
-		at := kilnrt.Bucket(k, x.bits)
-		for le.Uint32(b[8*at+4:]) != 0 {
-			at = (at + 1) & mask
-		}
-		le.PutUint32(b[8*at:], k)
-		le.PutUint32(b[8*at+4:], uint32(i+1))
+		*one.to = b
 	}
-	return b
+	return t, nil
 }
 
 // digestOf is the hash of everything in a parcel, independent of positions.

@@ -83,8 +83,14 @@ type blobKey struct {
 
 func (it *item) key() blobKey { return blobKey{it.Hash, it.codec} }
 
+// contents are the resources of a parcel to be written, sorted by id, with the tables to find them.
+type contents struct {
+	items []item
+	tables
+}
+
 // prepare checks resources and sorts them by id.
-func prepare(rs []Resource, o Options) ([]item, error) {
+func prepare(rs []Resource, o Options) (*contents, error) {
 	if len(rs) > kilnrt.MaxResources {
 		return nil, fmt.Errorf("%w: %d resources are more than %d", ErrResource, len(rs), kilnrt.MaxResources)
 	}
@@ -92,17 +98,24 @@ func prepare(rs []Resource, o Options) ([]item, error) {
 		return nil, fmt.Errorf("%w: the dictionary has %d bytes, more than %d", ErrResource, len(o.Dictionary), kilnrt.MaxDictionary)
 	}
 	items := make([]item, len(rs))
-	for i, r := range rs {
-		if err := check(&r); err != nil {
+	sorted := true
+	for i := range rs {
+		r := &rs[i]
+		if err := check(r); err != nil {
 			return nil, err
 		}
-		items[i] = item{Resource: r, codec: codecOf(&r, o)}
-		if r.Align == 0 || items[i].codec != kilnrt.None {
-			items[i].Align = 16 // compressed bytes cannot be used in place
+		it := &items[i]
+		it.Resource, it.codec = *r, codecOf(r, o)
+		if r.Align == 0 || it.codec != kilnrt.None {
+			it.Align = 16 // compressed bytes cannot be used in place
 		}
+		sorted = sorted && (i == 0 || rs[i-1].ID < r.ID)
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.ID, b.ID) })
-	return items, unique(items)
+	if !sorted {
+		slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	t, err := makeTables(items)
+	return &contents{items, t}, err
 }
 
 func codecOf(r *Resource, o Options) kilnrt.Codec {
@@ -116,7 +129,12 @@ func codecOf(r *Resource, o Options) kilnrt.Codec {
 }
 
 // Label is the name of a resource in messages.
-func (r *Resource) Label() string { return cmp.Or(r.Name, fmt.Sprintf("resource %d", r.ID)) }
+func (r *Resource) Label() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return fmt.Sprintf("resource %d", r.ID)
+}
 
 func check(r *Resource) error {
 	wrong := func(format string, args ...any) error {
@@ -135,34 +153,6 @@ func check(r *Resource) error {
 		return wrong("its alignment %d is not a power of two from 16 to 4096", r.Align)
 	case r.Size < 0:
 		return wrong("it has %d bytes", r.Size)
-	}
-	return nil
-}
-
-// unique reports two resources with the same id, UUID and sub id, or name.
-func unique(items []item) error {
-	type product struct {
-		uuid [16]byte
-		sub  uint32
-	}
-	products, names := make(map[product]int, len(items)), make(map[string]int, len(items))
-	for i := range items {
-		it := &items[i]
-		twice := func(k int, what string) error {
-			return fmt.Errorf("%w: %s and %s have one %s", ErrResource, items[k].Label(), it.Label(), what)
-		}
-		if i > 0 && items[i-1].ID == it.ID {
-			return twice(i-1, "id")
-		}
-		p := product{it.UUID, it.SubID}
-		if k, ok := products[p]; ok {
-			return twice(k, "UUID and sub id")
-		}
-		products[p] = i
-		if k, ok := names[it.Name]; ok && it.Name != "" {
-			return twice(k, "name")
-		}
-		names[it.Name] = i
 	}
 	return nil
 }
@@ -223,18 +213,25 @@ func find(items []item, id uint32) (int, bool) {
 	return slices.BinarySearchFunc(items, id, func(it item, id uint32) int { return cmp.Compare(it.ID, id) })
 }
 
-// Resources returns those of a parcel, to write them again, and the options except First. They are valid while the
-// parcel is open.
-func Resources(p *kilnrt.Parcel) ([]Resource, Options, error) {
+// Stored is what an open parcel holds.
+type Stored struct {
+	p     *kilnrt.Parcel
+	items []item
+}
+
+// Read reads the index of a parcel. The result is valid while the parcel is open.
+func Read(p *kilnrt.Parcel) (*Stored, error) {
 	items, err := itemsOf(p)
-	if err != nil {
-		return nil, Options{}, err
+	return &Stored{p, items}, err
+}
+
+// Resources returns those of a parcel, to write them again, and the options except First.
+func (s *Stored) Resources() ([]Resource, Options) {
+	rs := make([]Resource, len(s.items))
+	for i := range s.items {
+		rs[i] = s.items[i].Resource
 	}
-	rs := make([]Resource, len(items))
-	for i := range items {
-		rs[i] = items[i].Resource
-	}
-	return rs, Options{Dictionary: bytes.Clone(p.Dictionary()), Order: p.Header().Order}, nil
+	return rs, Options{Dictionary: bytes.Clone(s.p.Dictionary()), Order: s.p.Header().Order}
 }
 
 // itemsOf reads the index of a parcel.

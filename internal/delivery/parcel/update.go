@@ -41,26 +41,26 @@ const (
 // changed parts of the index. See "What a change does" in docs/formats/parcel.md. A missing or damaged parcel is
 // written again. A parcel must not be updated twice at once.
 func Update(path string, rs []Resource, o Options) (Report, error) {
-	items, err := prepare(rs, o)
-	if err != nil {
-		return Report{}, err
-	}
 	old, err := kilnrt.Open(path)
 	if err == nil {
 		defer old.Close()
-		var was []item
-		if was, err = itemsOf(old); err == nil {
-			return update(path, old, was, items, o)
+		var s *Stored
+		if s, err = Read(old); err == nil {
+			return s.Update(path, rs, o)
 		}
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, kilnrt.ErrDamaged) {
 		return Report{}, err
 	}
-	return rewrite(path, Report{Added: len(items)}, items, o, old)
+	now, err := prepare(rs, o)
+	if err != nil {
+		return Report{}, err
+	}
+	return rewrite(path, Report{Added: len(now.items)}, now, o, old)
 }
 
-func rewrite(path string, rep Report, items []item, o Options, was *kilnrt.Parcel) (Report, error) {
-	if err := write(path, items, o, was); err != nil {
+func rewrite(path string, rep Report, now *contents, o Options, was *kilnrt.Parcel) (Report, error) {
+	if err := write(path, now, o, was); err != nil {
 		return Report{}, err
 	}
 	info, err := os.Stat(path)
@@ -77,23 +77,29 @@ type change struct {
 	header  kilnrt.Header
 	was     []item
 	now     []item
+	earlier []int // for each of now, the index in was of the item with the same id; -1: none
 	same    bool  // ids, UUIDs, names, types and needs are unchanged: records are written in their pages
 	touched []int // indexes of now whose record changes, if same
 	dropped int64 // bytes of contents that are no longer used
 }
 
-func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report, error) {
-	c := &change{old: old, header: old.Header(), was: was, now: now}
+// Update is what the function Update does with the parcel, which is at a path.
+func (s *Stored) Update(path string, rs []Resource, o Options) (Report, error) {
+	now, err := prepare(rs, o)
+	if err != nil {
+		return Report{}, err
+	}
+	c := &change{old: s.p, header: s.p.Header(), was: s.items, now: now.items}
 	rep := c.compare()
 	fresh := c.keep()
 	if o.Sign == nil {
-		o.Sign = keepSignature(old)
+		o.Sign = keepSignature(c.old)
 	}
-	if bytes.Equal(old.Dictionary(), o.Dictionary) && c.header.Order == o.Order {
+	if bytes.Equal(c.old.Dictionary(), o.Dictionary) && c.header.Order == o.Order {
 		if rep.Added+rep.Removed+rep.Changed == 0 && len(c.touched) == 0 && c.same {
-			return resign(path, old, o)
+			return resign(path, c.old, o)
 		}
-		if _, err := loadOrder(now, nil); err != nil {
+		if _, err := loadOrder(c.now, nil); err != nil {
 			return Report{}, err
 		}
 		waste := c.header.Waste + c.dropped + c.indexWaste()
@@ -104,14 +110,14 @@ func update(path string, old *kilnrt.Parcel, was, now []item, o Options) (Report
 			}
 			defer f.Close()
 			rep.How = Appended
-			rep.Written, err = c.append(f, fresh, waste, o)
+			rep.Written, err = c.append(f, now, fresh, waste, o)
 			return rep, errors.Join(err, f.Close())
 		}
 	}
-	if !bytes.Equal(old.Dictionary(), o.Dictionary) {
+	if !bytes.Equal(c.old.Dictionary(), o.Dictionary) {
 		c.forget()
 	}
-	return rewrite(path, rep, now, o, old)
+	return rewrite(path, rep, now, o, c.old)
 }
 
 // resign replaces only the signature of a parcel.
@@ -128,6 +134,7 @@ func resign(path string, old *kilnrt.Parcel, o Options) (Report, error) {
 func (c *change) compare() Report {
 	var rep Report
 	c.same = len(c.was) == len(c.now)
+	c.earlier = make([]int, len(c.now))
 	i, k := 0, 0
 	for i < len(c.was) || k < len(c.now) {
 		switch {
@@ -137,9 +144,11 @@ func (c *change) compare() Report {
 			c.same = false
 		case i == len(c.was) || c.was[i].ID > c.now[k].ID:
 			rep.Added++
+			c.earlier[k] = -1
 			k++
 			c.same = false
 		default:
+			c.earlier[k] = i
 			a, b := &c.was[i], &c.now[k]
 			alike := a.alike(b)
 			c.same = c.same && alike
@@ -161,53 +170,93 @@ func (it *item) alike(o *item) bool {
 // keep gives each item the position of its existing content, if it can be used, and returns the
 // others.
 func (c *change) keep() (fresh []int) {
-	have := make(map[blobKey]*item, len(c.was))
-	for i := range c.was {
-		if it := &c.was[i]; it.Size > 0 {
-			have[it.key()] = it
-		}
-	}
-	used := make(map[int64]bool, len(c.now)) // offsets
-	for i := range c.now {
+	from := c.equal()
+	used := make([]bool, len(c.was))
+	for i, k := range from {
 		it := &c.now[i]
 		if it.Size == 0 {
 			continue
 		}
-		// The item's own position first, so that nothing moves if a content exists twice.
-		from := have[it.key()]
-		if k, ok := find(c.was, it.ID); ok && c.was[k].key() == it.key() && c.was[k].Size > 0 {
-			from = &c.was[k]
+		if k >= 0 {
+			it.stored = c.was[k].stored
 		}
-		if from != nil && from.Size == it.Size {
-			it.stored = from.stored
-		}
-		if it.stored == nil || from.at.offset%int64(it.Align) != 0 {
+		if k < 0 || c.was[k].at.offset%int64(it.Align) != 0 {
 			fresh = append(fresh, i)
 			continue
 		}
-		it.at = from.at
-		used[it.at.offset] = true
+		it.at = c.was[k].at
+		used[k] = true
 	}
-	for i := range c.was {
-		if at := c.was[i].at; at.size > 0 && !used[at.offset] {
-			used[at.offset] = true // counted once
-			c.dropped += at.size
+	c.drop(used)
+	if c.same {
+		c.touch(fresh)
+	}
+	return fresh
+}
+
+// equal returns, for each of now, the index of an item in was with the same content; -1: none has it, or it is empty. Its own is
+// preferred, so that nothing moves if a content exists twice.
+func (c *change) equal() []int {
+	from := slices.Clone(c.earlier)
+	others := map[blobKey]int{} // of those that had another content: few, as a rule
+	for i, k := range from {
+		if it := &c.now[i]; it.Size > 0 && (k < 0 || c.was[k].key() != it.key()) {
+			from[i] = -1
+			others[it.key()] = -1
 		}
 	}
-	if !c.same {
-		return fresh
+	if len(others) > 0 {
+		for i := range c.was {
+			if _, ok := others[c.was[i].key()]; ok && c.was[i].Size > 0 {
+				others[c.was[i].key()] = i
+			}
+		}
 	}
-	isFresh := make(map[int]bool, len(fresh))
-	for _, i := range fresh {
-		isFresh[i] = true
+	for i, k := range from {
+		it := &c.now[i]
+		if k < 0 && it.Size > 0 {
+			from[i] = others[it.key()]
+		}
+		if k = from[i]; k >= 0 && c.was[k].Size != it.Size {
+			from[i] = -1
+		}
 	}
+	return from
+}
+
+// drop counts the bytes of what was stored for items of which none is used.
+func (c *change) drop(used []bool) {
+	gone := map[int64]int64{} // sizes by offset: a content may be that of several items
+	for i := range c.was {
+		if at := c.was[i].at; !used[i] && at.size > 0 {
+			gone[at.offset] = at.size
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	for i := range c.was {
+		if used[i] {
+			delete(gone, c.was[i].at.offset)
+		}
+	}
+	for _, size := range gone {
+		c.dropped += size
+	}
+}
+
+// touch finds the items whose record changes. fresh is ascending.
+func (c *change) touch(fresh []int) {
 	for i := range c.now {
 		a, b := &c.was[i], &c.now[i]
-		if isFresh[i] || a.at != b.at || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
+		isFresh := len(fresh) > 0 && fresh[0] == i
+		if isFresh {
+			fresh = fresh[1:]
+		}
+		if isFresh || a.at != b.at || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
 			c.touched = append(c.touched, i)
 		}
 	}
-	return fresh
 }
 
 // forget forgets stored positions: with another dictionary the bytes differ.
@@ -247,12 +296,12 @@ func (c *change) pages() []int {
 }
 
 // append writes new parts after the existing ones, and makes them valid with the other slot.
-func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, error) {
+func (c *change) append(f file, now *contents, fresh []int, waste int64, o Options) (int64, error) {
 	w := &writer{f: f, pos: c.header.End, begun: c.header.End}
 	if err := w.payloads(c.now, fresh, o); err != nil {
 		return w.written, err
 	}
-	x, err := makeIndex(c.now, o.Dictionary)
+	x, err := now.index(o.Dictionary)
 	if err != nil {
 		return w.written, err
 	}
@@ -262,7 +311,7 @@ func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, err
 	h := c.header
 	h.Generation++
 	h.Waste = waste
-	h.Count = len(c.now)
+	h.Count, h.Bits = len(c.now), now.bits
 	if c.same {
 		err = c.appendPages(w, &h, x)
 	} else {
@@ -312,9 +361,13 @@ func Compact(path string, first []uint32) error {
 		return err
 	}
 	defer p.Close()
-	items, err := itemsOf(p)
+	s, err := Read(p)
 	if err != nil {
 		return err
 	}
-	return write(path, items, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p), First: first, Order: p.Header().Order}, p)
+	t, err := makeTables(s.items)
+	if err != nil {
+		return err
+	}
+	return write(path, &contents{s.items, t}, Options{Dictionary: p.Dictionary(), Workers: 1, Sign: keepSignature(p), First: first, Order: p.Header().Order}, p)
 }

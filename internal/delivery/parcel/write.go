@@ -20,33 +20,33 @@ import (
 // Write writes a parcel of the resources under a temporary name, and renames it when it is
 // complete.
 func Write(path string, rs []Resource, o Options) error {
-	items, err := prepare(rs, o)
+	c, err := prepare(rs, o)
 	if err != nil {
 		return err
 	}
-	return write(path, items, o, nil)
+	return write(path, c, o, nil)
 }
 
 // write copies contents from the existing parcel, if there is one, and closes it, because Windows cannot replace an
 // open file.
-func write(path string, items []item, o Options, was *kilnrt.Parcel) error {
-	order, err := loadOrder(items, o.First)
+func write(path string, c *contents, o Options, was *kilnrt.Parcel) error {
+	order, err := loadOrder(c.items, o.First)
 	if err != nil {
 		return err
 	}
 	return replace(path, func(f *os.File) error {
 		w := &writer{f: f, pos: kilnrt.DataStart}
-		if err := w.payloads(items, order, o); err != nil {
+		if err := w.payloads(c.items, order, o); err != nil {
 			return err
 		}
-		x, err := makeIndex(items, o.Dictionary)
+		x, err := c.index(o.Dictionary)
 		if err != nil {
 			return err
 		}
 		if x.sections[kilnrt.SectionSignature], err = o.signature(x.digest); err != nil {
 			return err
 		}
-		h := &kilnrt.Header{Generation: 1, Count: len(items), Order: o.Order}
+		h := &kilnrt.Header{Generation: 1, Count: len(c.items), Bits: c.bits, Order: o.Order}
 		if err := w.index(h, x); err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (w *writer) index(h *kilnrt.Header, x *index) error {
 	if err != nil {
 		return err
 	}
-	h.Bits, h.Types, h.Digest = x.bits, x.types, x.digest
+	h.Types, h.Digest = x.types, x.digest
 	x.sections[kilnrt.SectionDirectory] = directory(x.records, func(k int) int64 { return first + int64(k)*page })
 	for i, b := range x.sections {
 		if err := w.section(h, i, b); err != nil {

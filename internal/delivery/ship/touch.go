@@ -261,10 +261,11 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []p
 	if len(p.Signature()) > 0 || !s.trusted(x.File) { // that is changed by its index alone
 		return false, false
 	}
-	rs, o, err := parcel.Resources(p)
+	stored, err := parcel.Read(p)
 	if err != nil {
 		return false, false
 	}
+	rs, o := stored.Resources()
 	o.Workers = s.o.Workers
 	if slices.ContainsFunc(here, func(c *Change) bool { return !c.contentsOnly() }) {
 		was := rs
@@ -280,7 +281,7 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []p
 	if !s.sort(of, rs, &o) {
 		return false, false
 	}
-	rep, err := parcel.Update(abs, rs, o)
+	rep, err := stored.Update(abs, rs, o)
 	if err != nil {
 		return false, false
 	}
