@@ -145,8 +145,15 @@ func readDelta(f io.ReaderAt, at, size int64) (*Delta, block) {
 
 // take applies a delta.
 func (s *Snapshot) take(d *Delta) bool {
+	c := tableChange{t: s.Sources}
+	defer c.end()
+	return s.takeLater(d, &c)
+}
+
+// takeLater applies a delta, but for the files that end is to move.
+func (s *Snapshot) takeLater(d *Delta, c *tableChange) bool {
 	for i := range d.Folders {
-		if !apply(s.Sources, &d.Folders[i]) {
+		if !c.take(&d.Folders[i]) {
 			return false
 		}
 	}
@@ -229,28 +236,68 @@ func decodeDelta(d *varint.Decoder) *Delta {
 	return x
 }
 
-// apply changes a folder of a table. It returns false if the change does not fit the table.
-func apply(t *source.Table, c *FolderChange) bool {
-	if c.Number >= len(t.Folders) {
+// tableChange applies changes of folders to a table. Files are moved by end, once for all of them: a table has some MB.
+type tableChange struct {
+	t     *source.Table
+	whole map[int][]source.File // of the folders with more or fewer files
+}
+
+// take applies the change of a folder. It returns false if the change does not fit the table.
+func (c *tableChange) take(to *FolderChange) bool {
+	if to.Number >= len(c.t.Folders) {
 		return false
 	}
-	f := &t.Folders[c.Number]
-	f.Racy, f.Stat = c.Folder.Racy, c.Folder.Stat
-	if !c.All {
-		for k, at := range c.At {
-			if at >= f.Count {
-				return false
-			}
-			t.Files[f.First+at] = c.Files[k]
+	f := &c.t.Folders[to.Number]
+	f.Racy, f.Stat = to.Folder.Racy, to.Folder.Stat
+	files, moved := c.whole[to.Number]
+	if !moved {
+		files = c.t.Files[f.First : f.First+f.Count]
+	}
+	if to.All && len(to.Files) != len(files) {
+		if c.whole == nil {
+			c.whole = map[int][]source.File{}
 		}
+		c.whole[to.Number] = slices.Clone(to.Files)
 		return true
 	}
-	t.Files = slices.Replace(t.Files, f.First, f.First+f.Count, c.Files...)
-	for i := c.Number + 1; i < len(t.Folders); i++ {
-		t.Folders[i].First += len(c.Files) - f.Count
+	if to.All {
+		copy(files, to.Files)
+		return true
 	}
-	f.Count = len(c.Files)
+	for k, at := range to.At {
+		if at >= len(files) {
+			return false
+		}
+		files[at] = to.Files[k]
+	}
 	return true
+}
+
+// end moves the files.
+func (c *tableChange) end() {
+	if len(c.whole) == 0 {
+		return
+	}
+	t, total := c.t, len(c.t.Files)
+	for i, files := range c.whole {
+		total += len(files) - t.Folders[i].Count
+	}
+	all := make([]source.File, 0, total)
+	copied := 0 // of the earlier files
+	for i := range t.Folders {
+		f := &t.Folders[i]
+		files, moved := c.whole[i]
+		if moved {
+			all = append(all, t.Files[copied:f.First]...)
+			copied = f.First + f.Count
+		}
+		f.First += len(all) - copied // what comes before it and is not copied yet stays before it
+		if moved {
+			f.First, f.Count = len(all), len(files)
+			all = append(all, files...)
+		}
+	}
+	t.Files = append(all, t.Files[copied:]...)
 }
 
 // Image returns an image of a snapshot, to rewrite it.

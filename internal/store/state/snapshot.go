@@ -177,6 +177,8 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 		s.Mirrored, s.Whole = 0, false
 		return s, other
 	}
+	c := tableChange{t: s.Sources}
+	defer c.end()
 	for s.size < size {
 		d, b := readDelta(f, s.size, size)
 		if d == nil { // as after a power failure: everything before it was true at the end of a build
@@ -185,7 +187,7 @@ func parseSnapshot(f io.ReaderAt, size int64) (*Snapshot, string) {
 		}
 		s.deltas++
 		s.size = b.at + b.size
-		if !s.take(d) {
+		if !s.takeLater(d, &c) {
 			return nil, snapshotDamaged
 		}
 	}

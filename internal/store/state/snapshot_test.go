@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -520,4 +521,65 @@ func taskStates(n int) []TaskState {
 		ts[i] = TaskState{Subject: fmt.Sprintf("pc\x00textures/folder%03d/image%06d.png", i/100, i), Key: engine.Key(digest.Of(binary.AppendUvarint(nil, uint64(i)))), Trace: uint64(i), Head: int64(i)}
 	}
 	return ts
+}
+
+// TestFolderChanges appends random changes of folders; read again, or as they were applied one by one, they give the folders that a plain
+// list of lists has.
+func TestFolderChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	path := filepath.Join(t.TempDir(), "snapshot")
+	for round := range 30 {
+		table := &source.Table{Roots: []string{"/a"}}
+		want := make([][]source.File, 1+rng.IntN(6))
+		file := func() source.File {
+			return source.File{Name: fmt.Sprint(rng.Uint32()), Stat: stat(int64(rng.IntN(100)))}
+		}
+		for i := range want {
+			table.Folders = append(table.Folders, source.Folder{Path: fmt.Sprint(i), First: len(table.Files), Count: rng.IntN(4)})
+			for range table.Folders[i].Count {
+				table.Files = append(table.Files, file())
+			}
+			want[i] = slices.Clone(table.Files[table.Folders[i].First:])
+		}
+		if err := WriteSnapshot(path, &Image{Sources: table}); err != nil {
+			t.Fatal(err)
+		}
+		kept, _, _ := ReadSnapshot(path)
+		for range 12 {
+			d := &Delta{}
+			for range 1 + rng.IntN(3) {
+				i := rng.IntN(len(want))
+				c := FolderChange{Number: i, All: rng.IntN(2) == 0}
+				if c.All {
+					for range rng.IntN(4) {
+						c.Files = append(c.Files, file())
+					}
+					want[i] = slices.Clone(c.Files)
+				} else if len(want[i]) > 0 {
+					c.At, c.Files = []int{rng.IntN(len(want[i]))}, []source.File{file()}
+					want[i][c.At[0]] = c.Files[0]
+				}
+				d.Folders = append(d.Folders, c)
+			}
+			if err := kept.Append(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, why, err := ReadSnapshot(path)
+		if read == nil || why != "" || err != nil {
+			t.Fatal(why, err)
+		}
+		for name, s := range map[string]*Snapshot{"read": read, "kept": kept} {
+			n := 0
+			for i, f := range s.Sources.Folders {
+				if diff := cmp.Diff(want[i], s.Sources.Files[f.First:f.First+f.Count], cmpopts.EquateEmpty()); diff != "" || f.First != n {
+					t.Fatalf("round %d, %s: folder %d begins at %d, not %d\n%s", round, name, i, f.First, n, diff)
+				}
+				n += f.Count
+			}
+			if n != len(s.Sources.Files) {
+				t.Fatalf("round %d, %s: %d files, not %d", round, name, len(s.Sources.Files), n)
+			}
+		}
+	}
 }
