@@ -170,7 +170,11 @@ func (w *writer) payloads(items []item, order []int, o Options) error {
 		align[it.key()] = max(align[it.key()], it.Align)
 	}
 	places := make(map[blobKey]blob, len(jobs))
-	l, err := newLoader(o)
+	l := newLoader(o)
+	var err error
+	if len(o.Dictionary) > 0 { // which may be wrong
+		_, err = l.enc()
+	}
 	if err != nil {
 		return err
 	}
@@ -284,11 +288,11 @@ const inMemory = 16 << 20
 // loader reads, hashes and compresses contents, several at once.
 type loader struct {
 	workers int
-	enc     *zstd.Encoder
+	enc     func() (*zstd.Encoder, error) // it has some MB, which most parcels do not need
 	buffers sync.Pool // of *[]byte
 }
 
-func newLoader(o Options) (*loader, error) {
+func newLoader(o Options) *loader {
 	l := &loader{workers: max(1, o.Workers)}
 	// One goroutine for each block would be in addition to the workers; the format does not allow a window of
 	// more than 8 MiB.
@@ -299,9 +303,8 @@ func newLoader(o Options) (*loader, error) {
 	case len(d) > 0:
 		opts = append(opts, zstd.WithEncoderDictRaw(0, d))
 	}
-	var err error
-	l.enc, err = zstd.NewWriter(nil, opts...)
-	return l, err
+	l.enc = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil, opts...) })
+	return l
 }
 
 // each calls f with the stored bytes of each item, in order, and large for those that are too large for it. The
@@ -379,7 +382,11 @@ func (l *loader) load(it *item) ([]byte, *[]byte, error) {
 	if err != nil || it.codec == kilnrt.None {
 		return content, buf, err
 	}
-	b := l.enc.EncodeAll(content, nil)
+	enc, err := l.enc()
+	if err != nil {
+		return nil, nil, err
+	}
+	b := enc.EncodeAll(content, nil)
 	l.buffers.Put(buf)
 	return b, nil, nil
 }

@@ -273,31 +273,38 @@ func (c *tableChange) take(to *FolderChange) bool {
 	return true
 }
 
-// end moves the files.
+// end moves the files, in place if there is room: first together, without those of the folders that it replaces, then apart.
 func (c *tableChange) end() {
 	if len(c.whole) == 0 {
 		return
 	}
 	t, total := c.t, len(c.t.Files)
-	for i, files := range c.whole {
-		total += len(files) - t.Folders[i].Count
-	}
-	all := make([]source.File, 0, total)
-	copied := 0 // of the earlier files
+	kept, copied := t.Files[:0], 0
 	for i := range t.Folders {
-		f := &t.Folders[i]
-		files, moved := c.whole[i]
-		if moved {
-			all = append(all, t.Files[copied:f.First]...)
+		if files, moved := c.whole[i]; moved {
+			f := &t.Folders[i]
+			kept = append(kept, t.Files[copied:f.First]...)
 			copied = f.First + f.Count
-		}
-		f.First += len(all) - copied // what comes before it and is not copied yet stays before it
-		if moved {
-			f.First, f.Count = len(all), len(files)
-			all = append(all, files...)
+			total += len(files) - f.Count
 		}
 	}
-	t.Files = append(all, t.Files[copied:]...)
+	kept = append(kept, t.Files[copied:]...)
+	from, to := len(kept), total
+	t.Files = slices.Grow(kept, max(0, total-len(kept)))[:total]
+	for i := len(t.Folders) - 1; i >= 0; i-- {
+		f := &t.Folders[i]
+		if files, moved := c.whole[i]; moved {
+			f.Count = len(files)
+			to -= f.Count
+			copy(t.Files[to:], files)
+		} else {
+			from, to = from-f.Count, to-f.Count
+			if from != to {
+				copy(t.Files[to:to+f.Count], t.Files[from:])
+			}
+		}
+		f.First = to
+	}
 }
 
 // Image returns an image of a snapshot, to rewrite it.

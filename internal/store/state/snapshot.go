@@ -473,7 +473,8 @@ func decodeTable(d *varint.Decoder) *source.Table {
 	for i := range t.Roots {
 		t.Roots[i] = d.Str()
 	}
-	t.Files = make([]source.File, 0, d.Count(leastFile))
+	files := d.Count(leastFile)
+	t.Files = make([]source.File, 0, files+files/64+16) // there is room for some that came since
 	t.Folders = make([]source.Folder, d.Count(leastFolder))
 	for i := range t.Folders {
 		f := &t.Folders[i]
