@@ -289,7 +289,7 @@ const inMemory = 16 << 20
 type loader struct {
 	workers int
 	enc     func() (*zstd.Encoder, error) // it has some MB, which most parcels do not need
-	buffers sync.Pool // of *[]byte
+	buffers sync.Pool                     // of *[]byte
 }
 
 func newLoader(o Options) *loader {

@@ -9,7 +9,7 @@ import (
 )
 
 // write writes the levels as a file of the container's format.
-func (p *Plan) write(levels [][]byte) ([]byte, error) {
+func (p *Plan) write(levels [][]byte) ([][]byte, error) {
 	layers, depth := 0, 0
 	switch p.images.Shape {
 	case Array:
@@ -29,7 +29,7 @@ func (p *Plan) write(levels [][]byte) ([]byte, error) {
 		if p.spread {
 			t.Swizzle = "rrr1"
 		}
-		return ktx2.Encode(t)
+		return ktx2.Pieces(t)
 	case "dds":
 		t := &dds.Texture{
 			Format: p.format.dds, Width: p.Width, Height: p.Height, Depth: depth, Layers: layers, Cube: p.images.Shape == Cube,
@@ -38,10 +38,11 @@ func (p *Plan) write(levels [][]byte) ([]byte, error) {
 		if p.SRGB {
 			t.Format = p.format.ddsSRGB
 		}
-		return dds.Encode(t)
+		return dds.Pieces(t)
 	}
 	if p.o.Container == "png" {
-		return p.writePNG(levels[0])
+		file, err := p.writePNG(levels[0])
+		return [][]byte{file}, err
 	}
 	return nil, fmt.Errorf("texture container %q is unknown", p.o.Container)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func encode(t testing.TB, im Images, o Options, tools Tools) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return slices.Concat(b...)
 }
 
 func open(t testing.TB, data []byte) *File {

@@ -2,8 +2,8 @@ package texture
 
 import "github.com/kiln-pipeline/kiln/internal/media/pixel"
 
-// Encode returns the bytes of the file.
-func (p *Plan) Encode(t Tools) ([]byte, error) {
+// Encode returns the bytes of the file, in pieces: of a large texture, a second copy of all levels would be large, too.
+func (p *Plan) Encode(t Tools) ([][]byte, error) {
 	if t.Workers == 0 {
 		t.Workers = Workers(p.Width * p.Height * len(p.images.Pictures))
 	}

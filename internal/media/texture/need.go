@@ -4,12 +4,14 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
 
-// Bytes that making a texture takes, as measured (go test -bench Memory ./internal/processors/texture): for each pixel of its pictures,
-// of 8 bits with all that can be done to them, and of more, with their decoding; and what zstd takes besides, whatever the size.
+// Bytes that making a texture takes at its peak for each pixel of its pictures, as measured (TestNeedIsEnough of package texture in
+// internal/processors): their pixels, what is made of them at a time, and the levels. zstd takes more besides, whatever the size.
 const (
-	bytesAPixel      = 37
-	floatBytesAPixel = 115
-	zstdBytes        = 22 << 20
+	plainBytes = 18 // of 8 bits, which are only encoded
+	otherBytes = 30 // of 8 bits, with all that can be done to them
+	deepBytes  = 42 // of 16 bits or light, made into one of 8 bits
+	lightBytes = 82 // of any, made in floating point
+	zstdBytes  = 22 << 20
 )
 
 // Need is the memory that a source takes, in bytes.
@@ -26,16 +28,34 @@ func (o Options) Need(name string, data []byte) Need {
 		return o.needOfFile(data, lim)
 	}
 	c := pixel.CostOf(name, data, lim)
-	made := int64(bytesAPixel)
-	if c.HDR || c.Deep || o.Cube == "equirect" { // which is made in floating point
-		made = floatBytesAPixel
-	}
+	made := o.made(c.Width, c.Height, c.HDR || c.Deep, c.HDR)
 	if o.Frames == "array" { // all are decoded at once
 		n := int64(pixel.Frames(name, data))
 		c.Pixels, c.Decode = n*c.Pixels, n*c.Decode
 	}
-	pixels := o.grown(c)
-	return o.zstd(Need{Decoded: c.Decode, Made: max(made*pixels, c.Decode+(made-12)*pixels)})
+	return o.zstd(Need{Decoded: c.Decode, Made: max(made*o.grown(c), c.Decode)})
+}
+
+// made is the bytes for each pixel of a picture. A deep one has more than 8 bits; light is brighter than white.
+func (o Options) made(width, height int, deep, light bool) int64 {
+	f, err := formatNamed(o.Format)
+	switch {
+	case o.Cube == "equirect", f.float, err != nil && light:
+		return lightBytes
+	case deep:
+		return deepBytes
+	case o.untouched(width, height):
+		return plainBytes
+	}
+	return otherBytes
+}
+
+// untouched reports whether a picture is encoded as it is.
+func (o Options) untouched(width, height int) bool {
+	w, h := o.Size(width, height)
+	return w == width && h == height && !o.Premultiply && o.AlphaCutoff == 0 && o.ColorKey == "" && o.Bleed == 0 && !o.GreenUp && !o.Flip &&
+		o.R+o.G+o.B+o.A == "" &&
+		(o.Cube == "" || o.Cube == "none") && o.SliceCount == 0
 }
 
 // grown is the number of pixels of a picture, or of its texture if that has more.
@@ -68,10 +88,11 @@ func (o Options) needOfFile(data []byte, lim pixel.Limits) Need {
 	if f.Keeps(o) {
 		return o.zstd(Need{Decoded: levels, Made: 3 * levels}) // themselves, and the file, which may grow as it is packed
 	}
-	each, made := int64(4), int64(bytesAPixel)
+	each := int64(4)
 	if f.float() {
-		each, made = 16, floatBytesAPixel
+		each = 16
 	}
+	made := o.made(f.Width, f.Height, f.float(), f.float())
 	pixels := int64(f.Width) * int64(f.Height) * int64(f.Depth) * int64(f.Faces) * int64(f.Layers)
 	if f.affordable(f.Layers*f.Faces*f.Depth) != nil {
 		pixels = 0

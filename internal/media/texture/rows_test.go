@@ -3,6 +3,7 @@ package texture
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
@@ -51,7 +52,7 @@ func TestRows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !bytes.Equal(whole, joined) {
+				if !bytes.Equal(slices.Concat(whole...), slices.Concat(joined...)) {
 					t.Errorf("use %q, format %s, premultiplied %v: rows make other bytes", use, p.Format, premultiply)
 				}
 			}

@@ -11,6 +11,7 @@ package texture
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 )
@@ -65,5 +66,6 @@ func Encode(img *pixel.Image, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Encode(Tools{})
+	pieces, err := p.Encode(Tools{})
+	return slices.Concat(pieces...), err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,7 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// bytesAPixel is what a page's part allocates for each pixel: what was measured for the texture processor, and the page
-// itself.
+// bytesAPixel is what a page's part takes for each pixel: what its texture takes with all that can be done to it, the file, and the page.
 const bytesAPixel = 37 + 4
 
 // bandBytesAPixel is for a band, itself and as a product; blocksBytes is for each byte of an encoded one.
@@ -228,7 +228,8 @@ func encode(job processor.Job, img *pixel.Image, s *Settings, name string, bands
 			return nil, err
 		}
 	}
-	return plan.Encode(tools)
+	pieces, err := plan.Encode(tools)
+	return slices.Concat(pieces...), err
 }
 
 // drawBand draws a band of the layout. It reserves this much memory for each of its pixels until the part ends.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -109,14 +110,23 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	data, err := plan.Encode(tools)
+	pieces, err := plan.Encode(tools)
 	if err == nil {
 		err = ctx.Err() // it was cancelled: the picture has changed again
 	}
 	if err != nil {
 		return err
 	}
-	return job.Write(out, data)
+	w, err := job.Create(out)
+	if err != nil {
+		return err
+	}
+	for _, piece := range pieces {
+		if _, err := w.Write(piece); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }
 
 // draft sends a quick first version to running games, if there are any that want it.
@@ -124,11 +134,11 @@ func draft(job processor.Job, out processor.Output, o texture.Options, plan *tex
 	if o.Quality != texture.DraftThenFinal || !job.Drafts() {
 		return false, nil
 	}
-	data, err := plan.Encode(texture.Tools{Draft: true})
+	pieces, err := plan.Encode(texture.Tools{Draft: true})
 	if err != nil {
 		return false, err
 	}
-	return true, job.Draft(out, data)
+	return true, job.Draft(out, slices.Concat(pieces...))
 }
 
 // misnamed warns about a file whose extension does not match its content.

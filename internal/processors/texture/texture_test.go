@@ -13,7 +13,6 @@ import (
 	"image/png"
 	"io/fs"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -193,43 +192,5 @@ func BenchmarkProcess(b *testing.B) {
 		if x, err := ktx2.Decode(r.Products[""].Data); err != nil || len(x.Levels) != 11 {
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkMemory prints the bytes that a job allocates for each pixel of a picture, which texture.Options.Need tells.
-func BenchmarkMemory(b *testing.B) {
-	const side = 512
-	m := image.NewNRGBA(image.Rect(0, 0, side, side))
-	for i := range m.Pix {
-		m.Pix[i] = byte(i*i>>4 | i>>11)
-	}
-	deep := image.NewNRGBA64(m.Rect)
-	for i := range deep.Pix {
-		deep.Pix[i] = byte(i*i>>4 | i>>11)
-	}
-	for _, tt := range []struct {
-		name   string
-		data   []byte
-		change func(*texture.Options)
-	}{
-		{"rgba8", pngFile(b, m), func(*texture.Options) {}},
-		{"rgba8 zstd", pngFile(b, m), func(o *texture.Options) { o.Compress = "zstd" }},
-		{"bc7 kaiser", pngFile(b, m), func(o *texture.Options) { o.Format, o.Filter, o.Quality = "bc7", "kaiser", "fast" }},
-		{"premultiplied and bled", pngFile(b, m), func(o *texture.Options) { o.Premultiply, o.Bleed, o.ColorKey = true, 4, "#000000" }},
-		{"deep to rgba16f", pngFile(b, deep), func(o *texture.Options) { o.Format = "rgba16f" }},
-		{"deep to rgba8", pngFile(b, deep), func(*texture.Options) {}},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			c := processortest.Case{Files: map[string][]byte{"a.png": tt.data}, Asset: "a.png", Settings: settings(tt.change)}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			for range b.N {
-				if r := processortest.Run(b, New(), c); r.Err != nil {
-					b.Fatal(r.Err)
-				}
-			}
-			runtime.ReadMemStats(&after)
-			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/side/side, "bytes/pixel")
-		})
 	}
 }

@@ -3,28 +3,33 @@ package dds
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Encode encodes a file with a DX10 header.
 func Encode(t *Texture) ([]byte, error) {
+	pieces, err := Pieces(t)
+	return slices.Concat(pieces...), err
+}
+
+// Pieces returns what Encode does, in pieces, which share the memory of the levels.
+func Pieces(t *Texture) ([][]byte, error) {
 	if err := t.check(len(t.Levels)); err != nil {
 		return nil, err
 	}
-	size := headSize
 	for n, l := range t.Levels {
 		if want := t.levelSize(n); len(l) != want {
 			return nil, fmt.Errorf("level %d has %d bytes, not %d: %w", n, len(l), want, ErrDamaged)
 		}
-		size += len(l)
 	}
-	b := append(make([]byte, 0, size), t.head()...)
+	pieces := [][]byte{t.head()}
 	for i := range t.images() {
 		for n, l := range t.Levels {
 			one := t.imageSize(n)
-			b = append(b, l[i*one:(i+1)*one]...)
+			pieces = append(pieces, l[i*one:(i+1)*one])
 		}
 	}
-	return b, nil
+	return pieces, nil
 }
 
 // head returns everything before the levels. Flags, caps and the pitch repeat other fields; Microsoft asks writers to set

@@ -3,6 +3,7 @@ package ktx2
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,6 +12,12 @@ import (
 
 // Encode encodes a texture. The same texture gives the same bytes on every machine.
 func Encode(t *Texture) ([]byte, error) {
+	pieces, err := Pieces(t)
+	return slices.Concat(pieces...), err
+}
+
+// Pieces returns what Encode does, in pieces, which share the memory of the levels if these are not packed.
+func Pieces(t *Texture) ([][]byte, error) {
 	if err := t.check(len(t.Levels)); err != nil {
 		return nil, err
 	}
@@ -34,11 +41,10 @@ func Encode(t *Texture) ([]byte, error) {
 	dfd, kvd := t.descriptor(), t.keyValues()
 	dfdAt := levelsAt + levelEntry*len(levels)
 	kvdAt := dfdAt + len(dfd)
-	offsets, end := t.place(levels, kvdAt+len(kvd))
+	offsets := t.place(levels, kvdAt+len(kvd))
 
 	le := binary.LittleEndian
-	b := make([]byte, 0, end)
-	b = append(b, identifier...)
+	b := []byte(identifier)
 	for _, v := range []int{int(t.Format), int(form.typeSize), t.Width, t.Height, t.Depth, t.Layers, t.faces(), len(levels), scheme,
 		dfdAt, len(dfd), kvdAt, len(kvd)} {
 		b = le.AppendUint32(b, uint32(v))
@@ -51,28 +57,29 @@ func Encode(t *Texture) ([]byte, error) {
 	}
 	b = append(b, dfd...)
 	b = append(b, kvd...)
+	pieces, end := [][]byte{b}, len(b)
 	for n := len(levels) - 1; n >= 0; n-- {
-		b = append(b, make([]byte, offsets[n]-len(b))...)
-		b = append(b, levels[n]...)
+		pieces = append(pieces, make([]byte, offsets[n]-end), levels[n])
+		end = offsets[n] + len(levels[n])
 	}
-	return b, nil
+	return pieces, nil
 }
 
-// place returns the offsets of the levels and the end of the file, for levels that start at byte at or later. The smallest
+// place returns the offsets of the levels, which start at byte at or later. The smallest
 // level is first, so that a game can show it while it loads the others.
-func (t *Texture) place(levels [][]byte, at int) (offsets []int, end int) {
+func (t *Texture) place(levels [][]byte, at int) []int {
 	unit := 1 // "required_alignment" of the specification, section 3.9.7
 	if !t.Zstd {
 		_, _, bytes := t.Format.Block()
 		unit = lcm4(bytes)
 	}
-	offsets = make([]int, len(levels))
+	offsets := make([]int, len(levels))
 	for n := len(levels) - 1; n >= 0; n-- {
 		at = (at + unit - 1) / unit * unit
 		offsets[n] = at
 		at += len(levels[n])
 	}
-	return offsets, at
+	return offsets
 }
 
 // lcm4 returns the least common multiple of n and 4.
