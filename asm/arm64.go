@@ -52,8 +52,9 @@ type translator struct {
 
 	// Of an instruction:
 	in    *ir.Instruction
-	after parts // what is read later
-	busy  []V   // operands and temporaries
+	next  []*ir.Instruction // those after it
+	after parts             // what is read later
+	busy  []V               // operands and temporaries
 	saved []V
 }
 
@@ -142,13 +143,15 @@ func (t *translator) function(f *ir.Function) (text string, unknown []error) {
 	for i, s := range t.symbols {
 		t.print("MOVD $%s(SB), R%d", s, 19+i)
 	}
-	live := liveness(f)
+	live, all := liveness(f), f.Instructions()
 	for _, n := range f.Nodes {
 		switch n := n.(type) {
 		case ir.Label:
 			t.kept, t.flags = nil, 0
 			fmt.Fprintf(t.out, "\n%s:\n", n)
 		case *ir.Instruction:
+			all = all[1:]
+			t.next = all
 			if err := t.instruction(n, live[n]); err != nil {
 				unknown = append(unknown, err)
 			}
@@ -197,23 +200,22 @@ func (t *translator) wrote(v V) {
 	t.kept = slices.DeleteFunc(t.kept, func(k kept) bool { return k.reg == v || k.of == v })
 }
 
-// temp returns a register that nobody else uses during an instruction. It prefers one that keeps nothing.
-func (t *translator) temp() V {
-	best := V(-1)
+// temp returns a register that nobody else uses during an instruction: one that keeps nothing and is written soon, if there is one.
+func (t *translator) temp() V { return t.free(func(distance int) int { return -distance }) }
+
+// free returns the best of the registers that hold nothing, by the distance in instructions to the next one that writes it.
+func (t *translator) free(rank func(distance int) int) V {
+	best, most := V(-1), 0
 	for v := V(0); v < 32; v++ {
-		p := vec{n: int(v / 2)}.part(low | middle)
-		if v%2 == 1 {
-			p = vec{n: int(v / 2)}.part(upper)
-		}
-		if t.after&p != 0 || slices.Contains(t.busy, v) {
+		if t.after&(vec{n: int(v / 2)}.part([2]parts{low | middle, upper}[v%2])) != 0 || slices.Contains(t.busy, v) {
 			continue
 		}
-		if !slices.ContainsFunc(t.kept, func(k kept) bool { return k.reg == v }) {
-			best = v
-			break
+		r := rank(t.distance(v))
+		if slices.ContainsFunc(t.kept, func(k kept) bool { return k.reg == v }) {
+			r -= 1000
 		}
-		if best < 0 {
-			best = v
+		if best < 0 || r > most {
+			best, most = v, r
 		}
 	}
 	if best < 0 {
@@ -228,6 +230,16 @@ func (t *translator) temp() V {
 	return best
 }
 
+// distance returns after how many instructions a register is written, or 100.
+func (t *translator) distance(v V) int {
+	for i, in := range t.next[:min(len(t.next), 100)] {
+		if d, ok := destination(in); ok && d.n == int(v/2) {
+			return i
+		}
+	}
+	return 100
+}
+
 // keep returns a register that holds what fill puts there; key names it, and of is the register that it depends on, or -1.
 func (t *translator) keep(key string, of V, fill func(v V)) V {
 	for _, k := range t.kept {
@@ -236,7 +248,7 @@ func (t *translator) keep(key string, of V, fill func(v V)) V {
 			return k.reg
 		}
 	}
-	v := t.temp()
+	v := t.free(func(distance int) int { return distance })
 	fill(v)
 	if !slices.Contains(t.saved, v) {
 		t.kept = append(t.kept, kept{key, v, of})

@@ -75,7 +75,8 @@ type flags int
 
 const (
 	byDifference flags = iota + 1 // a comparison or subtraction: carry is borrow on amd64
-	byResult                      // neither carry nor overflow is defined here
+	byResult                      // carry is not that of amd64
+	byShift                       // nor is overflow
 	byFloats
 )
 
@@ -105,8 +106,8 @@ var (
 
 // condition returns the condition of arm64, or two of which one has to be true.
 func (t *translator) condition(name string) []string {
-	tables := map[flags][]map[string]string{byDifference: {onZero, signed, within}, byResult: {onZero}, byFloats: {floats}}[t.flags]
-	for _, table := range tables {
+	for _, table := range map[flags][]map[string]string{byDifference: {onZero, signed, within}, byResult: {onZero, signed},
+		byShift: {onZero}, byFloats: {floats}}[t.flags] {
 		if c, ok := table[name]; ok {
 			return strings.Fields(c)
 		}
@@ -140,7 +141,8 @@ var generals = map[string]translation{
 func init() {
 	for size := range 4 {
 		s := string("BWLQ"[size])
-		for name, arm := range map[string]string{"ADD": "ADD", "SUB": "SUB", "AND": "AND", "OR": "ORR", "XOR": "EOR", "SHL": "LSL", "SHR": "LSR", "SAR": "ASR"} {
+		for name, arm := range map[string]string{"ADD": "ADD", "SUB": "SUB", "AND": "AND", "OR": "ORR", "XOR": "EOR",
+			"SHL": "LSL", "SHR": "LSR", "SAR": "ASR"} {
 			generals[name+s] = binary(arm, size)
 		}
 		generals["CMP"+s] = compares("CMP", size)
@@ -234,6 +236,9 @@ func binary(name string, size int) translation {
 		case "ADD", "AND":
 			t.print("%sS%s %s, %s, %s", name, w, from, to, to)
 		default:
+			if name != "EOR" && name != "ORR" {
+				t.flags = byShift
+			}
 			t.print("%s%s %s, %s, %s", name, w, from, to, to)
 			t.print("CMP%s $0, %s", w, to)
 		}

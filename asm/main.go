@@ -16,9 +16,11 @@ import (
 
 const lane = 32 // bytes of a register
 
+var generators = map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa, "sound": sound, "wav": wav}
+
 func main() {
 	name := os.Args[1]
-	map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa, "sound": sound, "wav": wav}[name]()
+	generators[name]()
 	folder := "../internal/media/codec/" + name + "/"
 	if name == "sound" {
 		folder = "../internal/media/sound/"

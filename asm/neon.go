@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A vector is an instruction of AVX: how to translate it, and what parts of operand i it reads if parts of its result are wanted; nil is halves.
+// A vector is an instruction of AVX: how to translate it, and what parts of operand i it reads if parts of its result are wanted; nil is
+// halves.
 type vector struct {
 	do    translation
 	reads func(in *ir.Instruction, i int, wanted parts) parts
@@ -26,7 +27,8 @@ var vectors = map[string]vector{
 	"VINSERTI128": {insertHalf, readsInsert}, "VINSERTF128": {insertHalf, readsInsert},
 	"VBROADCASTI128": {do: broadcastHalf}, "VBROADCASTF128": {do: broadcastHalf},
 	"VBROADCASTSS": {broadcastLane(2), broadcasts}, "VPBROADCASTD": {broadcastLane(2), broadcasts},
-	"VPBROADCASTW": {broadcastLane(1), broadcasts}, "VPBROADCASTB": {broadcastLane(0), broadcasts}, "VPBROADCASTQ": {broadcastLane(3), everything},
+	"VPBROADCASTW": {broadcastLane(1), broadcasts}, "VPBROADCASTB": {broadcastLane(0), broadcasts},
+	"VPBROADCASTQ": {broadcastLane(3), everything},
 
 	"VPADDB": two("ADD", 0), "VPADDW": two("ADD", 1), "VPADDD": two("ADD", 2), "VPADDQ": two("ADD", 3),
 	"VPSUBB": two("SUB", 0), "VPSUBW": two("SUB", 1), "VPSUBD": two("SUB", 2), "VPSUBQ": two("SUB", 3),
@@ -37,7 +39,8 @@ var vectors = map[string]vector{
 	"VPMAXUB": two("UMAX", 0), "VPMAXUW": two("UMAX", 1), "VPMAXUD": two("UMAX", 2),
 	"VPMINSB": two("SMIN", 0), "VPMINSW": two("SMIN", 1), "VPMINSD": two("SMIN", 2),
 	"VPMINUB": two("UMIN", 0), "VPMINUW": two("UMIN", 1), "VPMINUD": two("UMIN", 2),
-	"VPAND": two("AND", 0), "VPOR": two("ORR", 0), "VPXOR": two("EOR", 0), "VANDPS": two("AND", 0), "VORPS": two("ORR", 0), "VXORPS": two("EOR", 0),
+	"VPAND": two("AND", 0), "VPOR": two("ORR", 0), "VPXOR": two("EOR", 0),
+	"VANDPS": two("AND", 0), "VORPS": two("ORR", 0), "VXORPS": two("EOR", 0),
 	"VPCMPEQB": two("CMEQ", 0), "VPCMPEQW": two("CMEQ", 1), "VPCMPEQD": two("CMEQ", 2), "VPCMPEQQ": two("CMEQ", 3),
 	"VPCMPGTB": two("CMGT", 0), "VPCMPGTW": two("CMGT", 1), "VPCMPGTD": two("CMGT", 2), "VPCMPGTQ": two("CMGT", 3),
 	"VADDPS": two("FADD", 2), "VSUBPS": two("FSUB", 2), "VMULPS": two("FMUL", 2), "VDIVPS": two("FDIV", 2),
@@ -59,8 +62,9 @@ var vectors = map[string]vector{
 	"VPACKSSDW": byHalves(pack("SQXTN", 1)), "VPACKUSDW": byHalves(pack("SQXTUN", 1)),
 	"VPACKSSWB": byHalves(pack("SQXTN", 0)), "VPACKUSWB": byHalves(pack("SQXTUN", 0)),
 	"VPSIGNB": byHalves(bySign(0)), "VPSIGNW": byHalves(bySign(1)), "VPSIGND": byHalves(bySign(2)),
-	"VPSLLVD": byHalves(shiftLanes("USHL", false)), "VPSRLVD": byHalves(shiftLanes("USHL", true)), "VPSRAVD": byHalves(shiftLanes("SSHL", true)),
-	"VPSLLW": shiftAll("SHL", 1), "VPSLLD": shiftAll("SHL", 2), "VPSLLQ": shiftAll("SHL", 3),
+	"VPSLLVD": byHalves(shiftLanes("USHL", false)), "VPSRLVD": byHalves(shiftLanes("USHL", true)),
+	"VPSRAVD": byHalves(shiftLanes("SSHL", true)),
+	"VPSLLW":  shiftAll("SHL", 1), "VPSLLD": shiftAll("SHL", 2), "VPSLLQ": shiftAll("SHL", 3),
 	"VPSRLW": shiftAll("USHR", 1), "VPSRLD": shiftAll("USHR", 2), "VPSRLQ": shiftAll("USHR", 3),
 	"VPSRAW": shiftAll("SSHR", 1), "VPSRAD": shiftAll("SSHR", 2),
 	"VCVTTPS2DQ": {do: toIntegers}, "VCVTTSS2SIQ": {toInteger, lowest}, "VROUNDPS": {do: roundFloats},
@@ -355,7 +359,7 @@ func toInteger(t *translator, o []operand.Op) {
 }
 
 func roundFloats(t *translator, o []operand.Op) {
-	name, ok := map[int]string{0: "FRINTN", 1: "FRINTM", 2: "FRINTP", 3: "FRINTZ", 8: "FRINTN", 9: "FRINTM", 10: "FRINTP", 11: "FRINTZ"}[number(o[0])]
+	name, ok := map[int]string{0: "FRINTN", 1: "FRINTM", 2: "FRINTP", 3: "FRINTZ"}[number(o[0])&^8]
 	if !ok {
 		panic("this rounding is not known")
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // Instructions that move lanes: a shuffle says where each lane of the result comes from, and permute finds the fewest instructions.
@@ -90,28 +92,22 @@ func whole(size int, v V) []source {
 	return picks
 }
 
-// permute moves lanes to a register: by the instruction that has most of them right, and then lane by lane.
-func (t *translator) permute(size int, d V, picks []source) {
-	for size < 3 {
-		wider, ok := widerPicks(picks)
-		if !ok {
-			break
-		}
-		size, picks = size+1, wider
-	}
-	type start struct {
-		do    func(to V)
-		picks []source
-	}
-	var starts []start
+// A start is an instruction that moves lanes, and what it gives.
+type start struct {
+	do    func(to V)
+	picks []source
+}
+
+// starts returns the instructions that move lanes of these picks, of 16 bytes.
+func (t *translator) starts(size int, picks []source) (all []start) {
+	n := len(picks)
 	add := func(do func(to V), of func(i int) source) {
-		s := start{do, make([]source, len(picks))}
+		s := start{do, make([]source, n)}
 		for i := range picks {
 			s.picks[i] = of(i)
 		}
-		starts = append(starts, s)
+		all = append(all, s)
 	}
-	n := len(picks)
 	add(func(to V) { t.fill(to, 0) }, func(int) source { return source{-1, 0} })
 	for _, x := range registersOf(picks) {
 		add(func(to V) { t.move(to, x) }, func(i int) source { return source{x, i} })
@@ -135,37 +131,47 @@ func (t *translator) permute(size int, d V, picks []source) {
 			}
 		}
 	}
+	return all
+}
+
+// permute moves lanes to a register: by the instruction that has most of them right, and then lane by lane.
+func (t *translator) permute(size int, d V, picks []source) {
+	for size < 3 {
+		wider, ok := widerPicks(picks)
+		if !ok {
+			break
+		}
+		size, picks = size+1, wider
+	}
 	var best start
-	least := n + 2
-	for _, s := range starts {
-		cost := 1
+	var rest []int // lanes that are wrong
+	least := len(picks) + 2
+	for _, s := range t.starts(size, picks) {
+		var wrong []int
 		for i, p := range picks {
 			if s.picks[i] != p {
-				cost++
+				wrong = append(wrong, i)
 			}
 		}
+		cost := len(wrong) + 1
 		if isWhole(s.picks, d) {
 			cost-- // it is there already
 		}
 		if cost < least {
-			best, least = s, cost
+			best, rest, least = s, wrong, cost
 		}
 	}
 	var later []V
-	for i, p := range picks {
-		if best.picks[i] != p {
-			later = append(later, p.reg)
-		}
+	for _, i := range rest {
+		later = append(later, picks[i].reg)
 	}
-	if len(later) == 1 && isWhole(best.picks, d) {
+	if len(rest) == 1 && isWhole(best.picks, d) {
 		later = nil // nothing is read after it is written
 	}
 	t.into(d, func(to V) {
 		best.do(to)
-		for i, p := range picks {
-			if best.picks[i] != p {
-				t.insert(size, to, i, p.reg, p.lane)
-			}
+		for _, i := range rest {
+			t.insert(size, to, i, picks[i].reg, picks[i].lane)
 		}
 	}, later...)
 }
@@ -447,10 +453,14 @@ func broadcastLane(size int) translation {
 			return
 		case size < 2:
 			m := o[0].(operand.Mem)
-			t.addressOf(m, address)
+			at := strings.Trim(t.memory(m), "()")
+			if m.Disp != 0 || m.Base == reg.StackPointer {
+				at = address
+				t.addressOf(m, at)
+			}
 			t.wrote(to)
 			t.count++
-			t.print("VLD1R (%s), [V%d.%s]", address, to, goNames[size])
+			t.print("VLD1R (%s), [V%d.%s]", at, to, goNames[size])
 		default:
 			t.wrote(to)
 			t.print("%s %s, F%d", [4]string{2: "FMOVS", 3: "FMOVD"}[size], t.memory(o[0].(operand.Mem)), to)
