@@ -38,9 +38,8 @@ func compiled() (*ir.File, error) {
 //
 // Constants stay in such registers until they are needed, or until the next label.
 type translator struct {
-	data  map[string][]byte // of globals
-	out   *strings.Builder
-	count int // of instructions of NEON
+	data map[string][]byte // of globals
+	out  *strings.Builder
 
 	// Of a function:
 	name    string
@@ -207,7 +206,7 @@ func (t *translator) temp() V { return t.free(func(distance int) int { return -d
 func (t *translator) free(rank func(distance int) int) V {
 	best, most := V(-1), 0
 	for v := V(0); v < 32; v++ {
-		if t.after&(vec{n: int(v / 2)}.part([2]parts{low | middle, upper}[v%2])) != 0 || slices.Contains(t.busy, v) {
+		if !t.holdsNothing(v) {
 			continue
 		}
 		r := rank(t.distance(v))
@@ -228,6 +227,21 @@ func (t *translator) free(rank func(distance int) int) V {
 	t.wrote(best)
 	t.busy = append(t.busy, best)
 	return best
+}
+
+// full reports whether no register is free to keep what key names.
+func (t *translator) full(key string) bool {
+	for v := range V(32) {
+		if t.holdsNothing(v) || slices.ContainsFunc(t.kept, func(k kept) bool { return k.reg == v && k.key == key }) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsNothing reports whether a register is free.
+func (t *translator) holdsNothing(v V) bool {
+	return t.after&vec{n: int(v / 2)}.part([2]parts{low | middle, upper}[v%2]) == 0 && !slices.Contains(t.busy, v)
 }
 
 // distance returns after how many instructions a register is written, or 100.

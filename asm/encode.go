@@ -49,8 +49,7 @@ var encodings = map[string]encoding{
 	"SQXTUN2": {narrow, 0x6e212800, false}, "UQXTN": {narrow, 0x2e214800, false}, "XTN": {narrow, 0x0e212800, false},
 	"ABS": {one, 0x4e20b800, false}, "NEG": {one, 0x6e20b800, false}, "REV64": {one, 0x4e200800, false},
 	"NOT": {one, 0x6e205800, true}, "SCVTF": {one, 0x4e21d800, true}, "FCVTZS": {one, 0x4ea1b800, true}, "FSQRT": {one, 0x6ea1f800, true},
-	"FRINTN": {one, 0x4e218800, true}, "FRINTM": {one, 0x4e219800, true}, "FRINTP": {one, 0x4ea18800, true}, "FRINTZ": {one, 0x4ea19800, true},
-	"CMLT": {zero, 0x4e20a800, false}, "CMGT0": {zero, 0x4e208800, false}, "UADDLP": {pairs, 0x6e202800, false},
+	"CMLT": {zero, 0x4e20a800, false}, "UADDLP": {pairs, 0x6e202800, false},
 	"ADDV": {total, 0x4e31b800, false},
 }
 
@@ -88,7 +87,6 @@ func (t *translator) op(name string, size int, d V, sources ...V) {
 		panic("no encoding of " + name)
 	}
 	t.wrote(d)
-	t.count++
 	n, m := sources[0], V(0)
 	if len(sources) > 1 {
 		m = sources[1]
@@ -112,7 +110,7 @@ func (t *translator) op(name string, size int, d V, sources ...V) {
 	case len(sources) > 1:
 		text += fmt.Sprintf(", V%d.%s", m, from)
 	case e.form == zero:
-		text = strings.Replace(text, "0 V", " V", 1) + ", #0"
+		text += ", #0"
 	case e.form == total:
 		text = fmt.Sprintf("%s %s%d, V%d.%s", name, laneNames[size], d, n, from)
 	}
@@ -133,7 +131,6 @@ func (t *translator) shift(name string, size int, d, n V, by int) {
 		return
 	}
 	t.wrote(d)
-	t.count++
 	by = min(by, bits)
 	word, at := map[string]uint32{"SHL": 0x4f005400, "USHR": 0x6f000400, "SSHR": 0x4f000400, "SSHLL": 0x0f00a400, "SSHLL2": 0x4f00a400,
 		"USHLL": 0x2f00a400, "USHLL2": 0x6f00a400}[name], bits+by
@@ -150,16 +147,23 @@ func (t *translator) shift(name string, size int, d, n V, by int) {
 // fill sets all bytes of a register.
 func (t *translator) fill(d V, value int) {
 	t.wrote(d)
-	t.count++
 	t.print("VMOVI $%d, V%d.B16", value, d)
 }
 
 // fillLanes sets double words of 32 bits to a value of 8 bits, shifted.
 func (t *translator) fillLanes(d V, value, shift int) {
 	t.wrote(d)
-	t.count++
 	imm := uint32(value)
 	t.word(0x4f000400|imm>>5<<16|imm&31<<5|uint32(shift/8)<<13|uint32(d), fmt.Sprintf("MOVI V%d.4S, #%d, LSL #%d", d, value, shift))
+}
+
+// clear clears some bits of all bytes, by one instruction for the lower bytes of words, and one for the upper ones.
+func (t *translator) clear(d V, bits int) {
+	for _, shift := range []int{0, 8} {
+		t.wrote(d)
+		imm := uint32(bits)
+		t.word(0x6f009400|imm>>5<<16|imm&31<<5|uint32(shift/8)<<13|uint32(d), fmt.Sprintf("BIC V%d.8H, #%d, LSL #%d", d, bits, shift))
+	}
 }
 
 // move copies a register.
@@ -172,7 +176,6 @@ func (t *translator) move(d, n V) {
 // insert copies a lane; n of -1 is zeros.
 func (t *translator) insert(size int, d V, to int, n V, from int) {
 	t.wrote(d)
-	t.count++
 	if n < 0 {
 		t.print("VMOV ZR, V%d.%s[%d]", d, laneNames[size], to)
 		return
@@ -183,7 +186,6 @@ func (t *translator) insert(size int, d V, to int, n V, from int) {
 // spread copies a lane to all lanes.
 func (t *translator) spread(size int, d, n V, lane int) {
 	t.wrote(d)
-	t.count++
 	t.print("VDUP V%d.%s[%d], V%d.%s", n, laneNames[size], lane, d, goNames[size])
 }
 
@@ -194,14 +196,12 @@ func (t *translator) extract(d, n, m V, at int) {
 		return
 	}
 	t.wrote(d)
-	t.count++
 	t.print("VEXT $%d, V%d.B16, V%d.B16, V%d.B16", at, m, n, d)
 }
 
 // lookup takes bytes of one register, or of two in sequence; an index beyond them gives 0.
 func (t *translator) lookup(d, index, from V, registers int) {
 	t.wrote(d)
-	t.count++
 	table := []string{fmt.Sprintf("V%d.B16", from), fmt.Sprintf("V%d.B16", from+1)}[:registers]
 	t.print("VTBL V%d.B16, [%s], V%d.B16", index, strings.Join(table, ", "), d)
 }

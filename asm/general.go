@@ -87,7 +87,7 @@ func setsFlags(opcode string) bool {
 }
 
 func readsFlags(opcode string) bool {
-	return opcode != "JMP" && (opcode[0] == 'J' || strings.HasPrefix(opcode, "SET") || strings.HasPrefix(opcode, "CMOV"))
+	return opcode != "JMP" && (opcode[0] == 'J' || strings.HasPrefix(opcode, "SET"))
 }
 
 var arithmetic = map[string]bool{"ADD": true, "SUB": true, "AND": true, "OR": true, "XOR": true, "INC": true, "DEC": true,
@@ -154,8 +154,6 @@ func init() {
 		for name := range table {
 			generals["J"+name] = branches(name)
 			generals["SET"+name] = sets(name)
-			generals["CMOVQ"+name] = selects(name, "")
-			generals["CMOVL"+name] = selects(name, "W")
 		}
 	}
 }
@@ -292,16 +290,6 @@ func sets(name string) translation {
 			return
 		}
 		t.print("BFI $0, %s, $8, %s", value, general(o[0]))
-	}
-}
-
-func selects(name, w string) translation {
-	return func(t *translator, o []operand.Op) {
-		c := t.condition(name)
-		if len(c) > 1 {
-			panic("two conditions")
-		}
-		t.print("CSEL%s %s, %s, %s, %s", w, c[0], t.source(o[0], 3-len(w)), general(o[1]), general(o[1]))
 	}
 }
 

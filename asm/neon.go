@@ -5,7 +5,6 @@ import (
 
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // A vector is an instruction of AVX: how to translate it, and what parts of operand i it reads if parts of its result are wanted; nil is
@@ -22,7 +21,7 @@ type step func(t *translator, d, a, b V)
 var vectors = map[string]vector{
 	"VMOVDQU": {do: moveAll}, "VMOVDQA": {do: moveAll}, "VMOVUPS": {do: moveAll}, "VMOVAPS": {do: moveAll},
 	"VMOVD": {do: moveLow("FMOVS"), reads: lowest}, "VMOVSS": {do: moveLow("FMOVS"), reads: lowest}, "VMOVQ": {do: moveLow("FMOVD")},
-	"VPEXTRD": {do: extractLane(2)}, "VPEXTRQ": {do: extractLane(3)}, "VPEXTRW": {do: extractLane(1)}, "VPEXTRB": {do: extractLane(0)},
+	"VPEXTRD":      {do: extractLane},
 	"VEXTRACTI128": {extractHalf, readsHalf}, "VEXTRACTF128": {extractHalf, readsHalf},
 	"VINSERTI128": {insertHalf, readsInsert}, "VINSERTF128": {insertHalf, readsInsert},
 	"VBROADCASTI128": {do: broadcastHalf}, "VBROADCASTF128": {do: broadcastHalf},
@@ -67,7 +66,7 @@ var vectors = map[string]vector{
 	"VPSLLW":  shiftAll("SHL", 1), "VPSLLD": shiftAll("SHL", 2), "VPSLLQ": shiftAll("SHL", 3),
 	"VPSRLW": shiftAll("USHR", 1), "VPSRLD": shiftAll("USHR", 2), "VPSRLQ": shiftAll("USHR", 3),
 	"VPSRAW": shiftAll("SSHR", 1), "VPSRAD": shiftAll("SSHR", 2),
-	"VCVTTPS2DQ": {do: toIntegers}, "VCVTTSS2SIQ": {toInteger, lowest}, "VROUNDPS": {do: roundFloats},
+	"VCVTTPS2DQ": {do: toIntegers}, "VCVTTSS2SIQ": {toInteger, lowest},
 	"VCMPPS": {do: compareFloats}, "VBLENDVPS": {do: choose(2)}, "VPBLENDVB": {do: choose(0)},
 	"VADDSS": scalar("FADDS"), "VSUBSS": scalar("FSUBS"), "VMULSS": scalar("FMULS"), "VDIVSS": scalar("FDIVS"), "VSQRTSS": scalar("FSQRTS"),
 	"VUCOMISS":  {compareLowest, lowest},
@@ -266,11 +265,11 @@ func pack(name string, size int) step {
 // bySign multiplies a by 1, 0 or -1, of which b has the sign.
 func bySign(size int) step {
 	return func(t *translator, d, a, b V) {
-		u, v := t.temp(), t.temp()
-		t.op("CMLT", size, u, b)
-		t.op("CMGT0", size, v, b)
-		t.op("SUB", size, u, u, v)
-		t.op("MUL", size, d, a, u)
+		v := t.temp()
+		less := t.keep("-1", -1, func(v V) { t.fill(v, 255) })
+		t.op("SMIN", size, v, b, t.keep(fmt.Sprint("1 of size ", size), -1, func(v V) { t.op("NEG", size, v, less) }))
+		t.op("SMAX", size, v, v, less)
+		t.op("MUL", size, d, a, v)
 	}
 }
 
@@ -356,14 +355,6 @@ func toInteger(t *translator, o []operand.Op) {
 	t.print("FCVTZSS F%d, %s", from.half(0), general(o[1]))
 	t.print("MOVD $-0x8000000000000000, %s", value)
 	t.print("CSEL MI, %s, %s, %s", general(o[1]), value, general(o[1]))
-}
-
-func roundFloats(t *translator, o []operand.Op) {
-	name, ok := map[int]string{0: "FRINTN", 1: "FRINTM", 2: "FRINTP", 3: "FRINTZ"}[number(o[0])&^8]
-	if !ok {
-		panic("this rounding is not known")
-	}
-	oneOperand(name, 2).do(t, o[1:])
 }
 
 // compareFloats has as comparison: the instruction, whether the operands are exchanged, and whether it is true where that is false.
@@ -452,7 +443,6 @@ func scalar(name string) vector {
 				to = t.temp()
 			}
 			t.wrote(to)
-			t.count++
 			if name == "FSQRTS" {
 				t.print("%s F%d, F%d", name, b, to)
 			} else {
@@ -520,17 +510,7 @@ func moveLow(name string) translation {
 	}
 }
 
-func extractLane(size int) translation {
-	return func(t *translator, o []operand.Op) {
-		from, _ := vectorOf(o[1])
-		to := value
-		if r, ok := o[2].(reg.Register); ok {
-			to = general(r)
-		}
-		t.count++
-		t.print("VMOV V%d.%s[%d], %s", from.half(0), laneNames[size], number(o[0])&(16>>size-1), to)
-		if m, ok := o[2].(operand.Mem); ok {
-			t.print("%s %s, %s", stores[size], to, t.memory(m))
-		}
-	}
+func extractLane(t *translator, o []operand.Op) {
+	from, _ := vectorOf(o[1])
+	t.print("VMOV V%d.S[%d], %s", from.half(0), number(o[0])&3, general(o[2]))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Instructions that move lanes: a shuffle says where each lane of the result comes from, and permute finds the fewest instructions.
+// Instructions that move lanes: most say where each lane of the result comes from, and permute finds the fewest instructions.
 
 // A source is a lane of a register; register -1 is zeros.
 type source struct {
@@ -19,38 +19,8 @@ type source struct {
 }
 
 func init() {
-	for name, s := range map[string]shuffle{
-		"VPSHUFD": {2, 1, func(imm, i, lanes int) (int, int) { return 0, imm >> (2 * (i % 4)) & 3 }},
-		"VSHUFPS": {2, 2, func(imm, i, lanes int) (int, int) { return i / 2, imm >> (2 * i) & 3 }},
-		"VPSHUFLW": {1, 1, func(imm, i, lanes int) (int, int) {
-			if i < 4 {
-				i = imm >> (2 * i) & 3
-			}
-			return 0, i
-		}},
-		"VPSHUFHW": {1, 1, func(imm, i, lanes int) (int, int) {
-			if i >= 4 {
-				i = 4 + imm>>(2*(i-4))&3
-			}
-			return 0, i
-		}},
-		"VPBLENDW": {1, 2, func(imm, i, lanes int) (int, int) { return imm >> i & 1, i }},
-		"VPSRLDQ": {0, 1, func(imm, i, lanes int) (int, int) {
-			if i+imm > 15 {
-				return -1, 0
-			}
-			return 0, i + imm
-		}},
-		"VPSLLDQ": {0, 1, func(imm, i, lanes int) (int, int) {
-			if i < imm {
-				return -1, 0
-			}
-			return 0, i - imm
-		}},
-	} {
-		vectors[name] = vector{do: s.do}
-	}
-	vectors["VPERMILPS"] = vector{do: permuteLanes}
+	vectors["VPSHUFD"], vectors["VPERMILPS"] = vector{do: shuffleLanes}, vector{do: permuteLanes}
+	vectors["VSHUFPS"] = vector{do: shuffleTwo}
 	vectors["VPALIGNR"] = vector{do: align}
 	vectors["VPSHUFB"] = vector{do: shuffleBytes}
 	vectors["VPERMPS"], vectors["VPERMD"] = vector{permuteAll, readsIndexed}, vector{permuteAll, readsIndexed}
@@ -59,28 +29,18 @@ func init() {
 	vectors["VBLENDPS"], vectors["VPBLENDD"] = vector{do: blendLanes}, vector{do: blendLanes}
 }
 
-// A shuffle moves lanes within halves: from returns which of the sources lane i of the result is from, a or b, or -1, and its lane there.
-type shuffle struct {
-	size, sources int
-	from          func(imm, i, lanes int) (operand, lane int)
-}
+// shuffleLanes moves lanes within halves.
+func shuffleLanes(t *translator, o []operand.Op) { shuffleTwo(t, []operand.Op{o[0], o[1], o[1], o[2]}) }
 
-func (s shuffle) do(t *translator, o []operand.Op) {
-	d, _ := t.destination()
-	var sources [2][2]V
-	for i := range s.sources {
-		sources[i] = t.pair(o[s.sources-i], d, d.wide)
-	}
-	t.eachHalf(func(half int) {
-		picks := make([]source, 16>>s.size)
+// shuffleTwo takes two lanes of a and two of b.
+func shuffleTwo(t *translator, o []operand.Op) {
+	byHalves(func(t *translator, d, a, b V) {
+		picks := make([]source, 4)
 		for i := range picks {
-			from, lane := s.from(number(o[0]), i, len(picks))
-			if picks[i] = (source{-1, 0}); from >= 0 {
-				picks[i] = source{sources[from][half], lane}
-			}
+			picks[i] = source{[2]V{a, b}[i/2], number(o[0]) >> (2 * i) & 3}
 		}
-		t.permute(s.size, d.half(half), picks)
-	})
+		t.permute(2, d, picks)
+	}).do(t, o[1:])
 }
 
 // whole are the picks of a register as it is.
@@ -294,7 +254,6 @@ func (t *translator) byteIndex(index V, most int) V {
 		t.op("ADD", 2, v, v, t.keep("0 to 3", -1, func(v V) {
 			t.print("MOVD $0x03020100, %s", value)
 			t.wrote(v)
-			t.count++
 			t.print("VDUP %s, V%d.S4", value, v)
 		}))
 	})
@@ -302,7 +261,7 @@ func (t *translator) byteIndex(index V, most int) V {
 
 func permuteLanes(t *translator, o []operand.Op) {
 	if _, ok := o[0].(operand.Constant); ok {
-		shuffle{2, 1, func(imm, i, lanes int) (int, int) { return 0, imm >> (2 * i) & 3 }}.do(t, o)
+		shuffleLanes(t, o)
 		return
 	}
 	byHalves(func(t *translator, d, a, b V) { t.lookup(d, t.byteIndex(b, 3), a, 1) }).do(t, o)
@@ -353,12 +312,21 @@ func shuffleBytes(t *translator, o []operand.Op) {
 		clean = bytes != nil && !slices.ContainsFunc(bytes[m.Disp:min(m.Disp+lane, len(bytes))], func(b byte) bool { return b > 15 && b < 128 })
 	}
 	byHalves(func(t *translator, d, a, b V) {
-		if !clean {
-			v := t.temp()
-			t.op("AND", 0, v, b, t.keep("8f", -1, func(v V) { t.fill(v, 0x8f) }))
-			b = v
+		if clean {
+			t.lookup(d, b, a, 1)
+			return
 		}
-		t.lookup(d, b, a, 1)
+		index := d
+		if d == a {
+			index = t.temp()
+		}
+		if t.full("8f") {
+			t.move(index, b)
+			t.clear(index, 0x70)
+		} else {
+			t.op("AND", 0, index, b, t.keep("8f", -1, func(v V) { t.fill(v, 0x8f) }))
+		}
+		t.lookup(d, index, a, 1)
 	}).do(t, o)
 }
 
@@ -459,7 +427,6 @@ func broadcastLane(size int) translation {
 				t.addressOf(m, at)
 			}
 			t.wrote(to)
-			t.count++
 			t.print("VLD1R (%s), [V%d.%s]", at, to, goNames[size])
 		default:
 			t.wrote(to)
@@ -526,7 +493,6 @@ func (t *translator) bitOfByte() V {
 	return t.keep("bits", -1, func(v V) {
 		t.print("MOVD $0x8040201008040201, %s", value)
 		t.wrote(v)
-		t.count++
 		t.print("VDUP %s, V%d.D2", value, v)
 	})
 }
@@ -564,7 +530,6 @@ func floatSigns(t *translator, o []operand.Op) {
 	t.op("UZP2", 0, v, v, v)
 	t.op("CMLT", 0, v, v)
 	t.op("AND", 0, v, v, bits)
-	t.count++
 	t.word(0x0e31b800|uint32(v)<<5|uint32(v), fmt.Sprintf("ADDV B%d, V%d.8B", v, v))
 	t.print("VMOV V%d.B[0], %s", v, general(o[1]))
 	if !from.wide {
