@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,9 +23,9 @@ func TestSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, system := range []string{"linux", "darwin", "windows"} {
+	for _, system := range []string{"linux/amd64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
 		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module,GoFiles,SFiles,EmbedFiles", ".", "./processor/...")
-		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "GOOS="+path.Dir(system), "GOARCH="+path.Base(system), "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)

@@ -2,37 +2,5 @@ package bcn
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go -C ../../../../asm run . bcn
-
 // lanes reports whether the errors of many lines, pixels or shapes are computed at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
-
-//go:noescape
-func lineErrors(values *[16]uint8, low, high *[8]int16, table *int16, errs *[8]int32)
-
-//go:noescape
-func endErrors(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)
-
-//go:noescape
-func endSums(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)
-
-//go:noescape
-func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32
-
-//go:noescape
-func solveEight(sums *[6][8]int32, x *int32, ends *[6][8]int32, errs *[8]int32)
-
-//go:noescape
-func nearestLanes(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32
-
-//go:noescape
-func loadColors(pixels *[64]byte, words *uint32, sum *[4]int32, powers *[8]float32) bool
-
-//go:noescape
-func orderLanes(pixels *uint32, axis *[2]uint32, sum *int32, places *[16]uint8, tails *[3][16]int16, sums *[3][16]float32) float32
-
-//go:noescape
-func shapeGains(sums *[3][16]float32, inverse *float32, scratch *float32, gains *int32, top *[24]int32)
-
-//go:noescape
-func shapesAbove(gains *int32, groups int, limit int32, found *uint16) int

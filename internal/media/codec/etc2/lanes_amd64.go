@@ -2,22 +2,5 @@ package etc2
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go -C ../../../../asm run . etc2
-
 // lanes reports whether many candidates, or many pixels, are priced at once. The output is the same.
 var lanes = cpu.X86.HasAVX2
-
-//go:noescape
-func priceLanes(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, rooms *int16)
-
-//go:noescape
-func clampLanes(pixels *int16, keys *int32, codes *uint16, rooms *int16, n, bits int)
-
-//go:noescape
-func paintCost(pixels *int16, paint *[4]uint64) int32
-
-//go:noescape
-func paintSums(pixels *int16, paint *[4]uint64, sums *[4][8]int16, masks *[4]uint32) int32
-
-//go:noescape
-func levelLanes(pixels *[16]int16, bounds *[2]int16, choices *int16, n int, results *int32, index *[16]int16)
