@@ -24,3 +24,9 @@ func roundLanes(mode *uint32, both *uint32, ends *float32, q *float32, parities 
 
 //go:noescape
 func spanLanes(pix *int16, masks *uint32, n int32, inverse float32, sum *int32, ends *float32)
+
+//go:noescape
+func settle6(batch *batch6, pix *float32, rounds int)
+
+//go:noescape
+func judge6(batch *batch6, pix *float32)
