@@ -18,8 +18,8 @@ type effort6 struct {
 
 var efforts6 = [...]effort6{
 	block.Fast:   {rounds: 1, candidates: 3},
-	block.Normal: {rounds: 3, candidates: 7, restarts: 1, refits: 2, sweeps: 2},
-	block.Best:   {rounds: 4, candidates: 31, restarts: 3, refits: 4, sweeps: 12},
+	block.Normal: {rounds: 2, candidates: 3, restarts: 1, sweeps: 3},
+	block.Best:   {rounds: 4, candidates: 31, restarts: 3, sweeps: 12},
 }
 
 // encoder6 encodes blocks one after another. It uses the numbers that decoders interpolate: the bits of half floats times
@@ -46,7 +46,6 @@ type attempt6 struct {
 	at              [4][3]int32 // endpoints in the bits of the mode, not as offsets
 	index           [16]uint8
 	errs            [2]float32 // of each subset
-	sums            [2][5]float32
 	err             float32
 }
 
@@ -141,11 +140,6 @@ func (e *encoder6) search() {
 	}
 	e.restart()
 	t := e.kept[0]
-	for range e.refits {
-		if !e.refit(&t) {
-			break
-		}
-	}
 	for range e.sweeps {
 		if !e.sweep(&t) {
 			break
@@ -163,9 +157,13 @@ func (e *encoder6) rank() {
 	var scaled [16][4]int32
 	for i := range scaled {
 		p := &e.pix[i]
-		scaled[i] = [4]int32{int32(p[0]) >> shift, int32(p[1]) >> shift, int32(p[2]) >> shift}
+		scaled[i] = [4]int32{int32(p[0]) >> (shift & 31), int32(p[1]) >> (shift & 31), int32(p[2]) >> (shift & 31)}
 	}
-	e.estimator.fill(&scaled, false)
+	if e.estimator.lanes {
+		e.estimator.pixels.colours(&scaled)
+	} else {
+		e.estimator.fill(&scaled, false)
+	}
 	e.estimator.twos(32, &e.estimates)
 	c := &e.candidates
 	c.reset(math.MaxFloat32)
@@ -264,31 +262,19 @@ func (e *encoder6) restart() {
 // lengths6 are half of those of the lines that a restart begins with, as those of BC7.
 var lengths6 = [8]float32{0.4, 0.45, 0.575, 0.7, 0.35, 0.65, 0.85, 1.2}
 
-// storable reports whether the mode of an attempt has its offsets.
-func (t *attempt6) storable() bool {
-	m := &modes6[t.mode]
-	if !m.transformed {
-		return true
-	}
-	for i := 1; i < 2*int(m.subsets); i++ {
-		for c := range 3 {
-			v, most := t.at[i&3][c]-t.at[0][c], int32(1)<<((m.deltaBits[c]-1)&31)
-			if v >= most || v < -most {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // place stores the lines of an attempt in a batch.
 func (e *encoder6) place(t *attempt6, lane int) {
 	m := &modes6[t.mode]
 	for i := range 2 * int(m.subsets) {
 		for c := range 3 {
-			e.batch.ends[i&1][c][(lane+i>>1)&7] = float32(widen(t.at[i&3][c], m.bits, e.signed) - e.least[c])
+			e.batch.ends[i&1][c][(lane+i>>1)&7] = e.shown(t.at[i&3][c], c, m.bits)
 		}
 	}
+}
+
+// shown returns a channel of an endpoint of a mode as the batch has it.
+func (e *encoder6) shown(v int32, c int, bits uint8) float32 {
+	return float32(widen(v, bits, e.signed) - e.least[c])
 }
 
 // result reads what judge found for an attempt.
@@ -301,72 +287,10 @@ func (e *encoder6) result(t *attempt6, lane int) {
 	for s := range subsets {
 		t.errs[s&1] = e.batch.err[(lane+s)&7]
 		t.err += t.errs[s&1]
-		for i := range 5 {
-			t.sums[s&1][i] = e.batch.sums[i][(lane+s)&7]
-		}
 	}
 	for i := range t.index {
 		t.index[i] = uint8(math.Float32bits(e.batch.index[i][(lane+int(of>>(2*i)&1))&7])) & 15
 	}
-}
-
-// refit moves the endpoints of an attempt to where its indices need them. It reports whether that is better.
-func (e *encoder6) refit(t *attempt6) bool {
-	m := &modes6[t.mode]
-	of, subsets := subsetsOf(int(m.subsets), t.partition), int(m.subsets)
-	var sum [2][4]float32
-	for i := range e.pix {
-		s := &sum[of>>(2*i)&1]
-		for c := range 3 {
-			s[c] += e.pix[i][c]
-		}
-		s[3]++
-	}
-	try := *t
-	for s := range subsets {
-		n, w, ww := sum[s][3], t.sums[s][0], t.sums[s][1]
-		det := float32(n*ww) - float32(w*w)
-		if det <= 0 {
-			continue
-		}
-		q := quadric{n - 2*w + ww, 2 * (w - ww), ww}
-		for c := range 3 {
-			first := float32(widen(t.at[2*s][c], m.bits, e.signed) - e.least[c])
-			all := sum[s][c] - float32(n*first)
-			slope := (float32(n*t.sums[s][2+c]) - float32(w*all)) / det
-			first += (all - float32(w*slope)) / n
-			var at [2][2]int32
-			var off [2][2]float32
-			for i, want := range [2]float32{first, first + slope} {
-				at[i], off[i] = e.neighbours(want, c, m.bits)
-			}
-			_, best := q.least(&off[0], &off[1])
-			try.at[2*s][c], try.at[2*s+1][c] = at[0][best&1], at[1][best>>1]
-		}
-	}
-	if try.at == t.at || !try.storable() {
-		return false
-	}
-	e.holdAll(t)
-	e.place(&try, 0)
-	e.batch.judge(&e.pix, 2)
-	e.result(&try, 0)
-	if try.err >= t.err {
-		return false
-	}
-	*t = try
-	return true
-}
-
-// neighbours returns the endpoints of a mode below and above a value of a channel, and their distances above it.
-func (e *encoder6) neighbours(want float32, c int, bits uint8) (at [2]int32, off [2]float32) {
-	half := int32(1) << (16 - bits) >> 1
-	v := nearest(min(max(want, e.batch.low[c][0]), e.batch.high[c][0])) + e.least[c]
-	for i := range at {
-		at[i] = narrow(e.limit(v-half+int32(i)*2*half), bits)
-		off[i] = float32(widen(at[i], bits, e.signed)-e.least[c]) - want
-	}
-	return at, off
 }
 
 // holdAll makes all groups of the batch those of an attempt.
@@ -437,12 +361,13 @@ func (e *encoder6) moves(t *attempt6, best *[2][3]move6) (any bool) {
 	subsets := int(m.subsets)
 	e.holdAll(t)
 	var start [4][3]float32
-	for lane := 0; lane < 8; lane += subsets {
-		e.place(t, lane)
-	}
-	for i := range start {
+	for i := range 2 * subsets {
 		for c := range 3 {
-			start[i][c] = e.batch.ends[i&1][c][i>>1]
+			v := e.shown(t.at[i&3][c], c, m.bits)
+			start[i&3][c] = v
+			for lane := i >> 1; lane < 8; lane += subsets {
+				e.batch.ends[i&1][c][lane] = v
+			}
 		}
 	}
 	for first := 0; first < 12; first += 8 / subsets {
@@ -456,7 +381,7 @@ func (e *encoder6) moves(t *attempt6, best *[2][3]move6) (any bool) {
 			end, c, step := 2*(lane&(subsets-1))+move/6, move%6/2, int32(move&1)*2-1
 			if v := t.at[end&3][c] + step; e.within(v, m.bits) && t.movable(m, end, c, v) {
 				tried[lane].c, tried[lane].move6 = c, move6{end: end, step: step}
-				e.batch.ends[end&1][c][lane] = float32(widen(v, m.bits, e.signed) - e.least[c])
+				e.batch.ends[end&1][c][lane] = e.shown(v, c, m.bits)
 			}
 		}
 		e.batch.judge(&e.pix, n)
@@ -515,12 +440,4 @@ func (t *attempt6) block() block6 {
 		}
 	}
 	return b
-}
-
-// narrow is the reverse of widen.
-func narrow(v int32, bits uint8) int32 {
-	if v < 0 {
-		return -(-v >> (16 - bits))
-	}
-	return v >> (16 - bits)
 }

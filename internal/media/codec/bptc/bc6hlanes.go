@@ -180,7 +180,7 @@ func (b *batch6) span(pix *[16][4]float32, lane int, sum *[3]float32) {
 	}
 	var mean [3]float32
 	for c := range 3 {
-		mean[c] = sum[c] * b.inverse[lane]
+		mean[c] = float32(sum[c] * b.inverse[lane])
 	}
 	var rr, rg, rb, gg, gb, bb float32
 	for i := range pix {
@@ -312,7 +312,7 @@ func (b *batch6) store(lane int) {
 	}
 }
 
-// towards0 is narrow for a number of bits that are dropped.
+// towards0 drops bits of a number, and a number of bits that are dropped.
 func towards0(v, drop int32) int32 {
 	sign := v >> 31
 	return (max(v, -v)>>drop ^ sign) - sign

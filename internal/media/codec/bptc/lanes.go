@@ -18,6 +18,20 @@ func (p *pixelMoments) fill(pix *[16][4]int32) (all moments) {
 	return all
 }
 
+// colours is fill for pixels without alpha, for estimateTwo alone.
+func (p *pixelMoments) colours(pix *[16][4]int32) {
+	var all [9]float32
+	for i := range pix {
+		r, g, b := float32(pix[i][0]), float32(pix[i][1]), float32(pix[i][2])
+		one := [9]float32{r, g, b, r * r, g * g, b * b, r * g, r * b, g * b}
+		*(*[9]float32)(p[i][:]) = one
+		for j := range all {
+			all[j] += one[j]
+		}
+	}
+	*(*[9]float32)(p[16][:]) = all
+}
+
 // pixelMoments are the moments of 16 pixels and of all of them, in the order of the struct. Sums of 8-bit products are
 // integers below 1<<24, so floats represent them exactly in any order of summation.
 type pixelMoments [17][16]float32

@@ -240,7 +240,7 @@ func TestLightLanesSameBytes(t *testing.T) {
 	t.Run("square", func(t *testing.T) {
 		real, _, w, _ := exposed(t)
 		for q := block.Fast; q <= block.Best; q++ {
-			same("square", real[200*4*w:][:128*4*w], w, 128, false, q)
+			same("square", real[200*4*w:][:32*4*w], w, 32, false, q)
 		}
 	})
 }
