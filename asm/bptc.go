@@ -203,19 +203,33 @@ func assign() {
 	VPBROADCASTD(reg.X15, top)
 	VPBROADCASTQ(reg.X12, e0)
 	VPBROADCASTQ(reg.X13, d)
-	for k := range 4 { // Y0 to Y3: pixels minus e0; Y4 to Y7: their dot products
+	few := GP32()
+	MOVL(masks.Offset(lane), few) // of the ninth pixel
+	TESTL(few, few)
+	JZ(LabelRef("assignFew"))
+	assignRest(4, pix, weights, masks, index, sums)
+	Label("assignFew")
+	assignRest(2, pix, weights, masks, index, sums)
+}
+
+// assignRest does the rest of assign for n registers of four pixels.
+func assignRest(n int, pix, weights, masks, index, sums Mem) {
+	e0, d, scale, top := y(12), y(13), reg.Y14, reg.Y15
+	for k := range n { // Y0 to Y3: pixels minus e0; Y4 to Y7: their dot products
 		VMOVDQU(pix.Offset(k*lane), y(k))
 		VPSUBW(e0, y(k), y(k))
 		VPMADDWD(d, y(k), y(4+k))
 	}
 	VPHADDD(y(5), y(4), y(4))
-	VPHADDD(y(7), y(6), y(5))
+	if n > 2 {
+		VPHADDD(y(7), y(6), y(5))
+	}
 	half7 := y(7)
 	VPCMPEQD(half7, half7, half7)
 	VPSRLD(Imm(26), half7, half7)
 	VPSLLD(Imm(24), half7, half7)
 	VPXOR(y(6), y(6), y(6))
-	for k := range 2 { // Y4 and Y5: indices
+	for k := range n / 2 { // Y4 and Y5: indices
 		at := y(4 + k)
 		VPERMQ(Imm(0xd8), at, at)
 		VCVTDQ2PS(at, at)
@@ -225,6 +239,9 @@ func assign() {
 		VPMAXSD(y(6), at, at)
 		VPMINSD(top, at, at)
 	}
+	if n == 2 {
+		VPXOR(y(5), y(5), y(5))
+	}
 	VPACKUSDW(y(5), y(4), y(6))
 	VPERMQ(Imm(0xd8), y(6), y(6))
 	VEXTRACTI128(Imm(1), y(6), reg.X7)
@@ -232,7 +249,7 @@ func assign() {
 	VMOVDQU(reg.X6, index)
 	VMOVDQU(weights, reg.Y14)
 	VMOVDQU(weights.Offset(lane), reg.Y15)
-	for k := range 2 { // Y4 and Y5: weights, 0 beyond the last pixel
+	for k := range n / 2 { // Y4 and Y5: weights, 0 beyond the last pixel
 		VPERMD(reg.Y14, y(4+k), y(6))
 		VPERMD(reg.Y15, y(4+k), y(7))
 		VPSLLD(Imm(28), y(4+k), y(4+k))
@@ -241,8 +258,10 @@ func assign() {
 	}
 	VPADDD(y(5), y(4), y(6))
 	VPMADDWD(y(4), y(4), y(7))
-	VPMADDWD(y(5), y(5), y(8))
-	VPADDD(y(8), y(7), y(7))
+	if n > 2 {
+		VPMADDWD(y(5), y(5), y(8))
+		VPADDD(y(8), y(7), y(7))
+	}
 	across(reg.Y6, reg.X6, reg.X8)
 	VMOVD(reg.X6, sums)
 	across(reg.Y7, reg.X7, reg.X8)
@@ -253,11 +272,11 @@ func assign() {
 	VPCMPEQW(y(9), y(9), y(9)) // 32 in each word
 	VPSRLW(Imm(15), y(9), y(9))
 	VPSLLW(Imm(5), y(9), y(9))
-	for k := range 2 {
+	for k := range n / 2 {
 		VPSLLD(Imm(16), y(4+k), y(6))
 		VPOR(y(6), y(4+k), y(4+k))
 	}
-	for k := range 4 {
+	for k := range n {
 		VMOVDQU(masks.Offset((6+k%2)*lane), y(6)) // selects the weights of these pixels
 		VPERMD(y(4+k/2), y(6), y(6))
 		VPMULLW(pix.Offset(k*lane), y(6), y(7))
@@ -363,52 +382,32 @@ func round() {
 			VMOVUPS(reg.Y3, cross(p, side))
 		}
 	}
-	least, chosen := reg.X8, reg.X13
+	least, first, second, chosen, better := reg.X0, reg.X1, reg.X2, reg.X3, reg.X4
+	parityCosts(parities, costs, cross, offs, mode.Offset(used*lane))
 	bits := GP32()
 	MOVL(U32(0x7f7fffff), bits)
 	VMOVD(bits, least)
-	VPXOR(chosen, chosen, chosen)
-	first, second := reg.X9, reg.X10 // the choice: all ones for the upper side
-	VPXOR(first, first, first)
-	VPXOR(second, second, second)
+	for _, v := range []reg.VecPhysical{first, second, chosen} { // the choice: all ones for the upper side
+		VPXOR(v, v, v)
+	}
 	for p := range 4 {
 		skip := fmt.Sprintf("roundSkip%d", p)
 		TESTL(U32(1<<p), parities)
 		JZ(LabelRef(skip))
-		cost := func(s0, s1 int, to reg.VecPhysical) {
-			VMOVUPS(costs(p&1, s0), to)
-			VADDPS(costs(p>>1, s1).Offset(16), to, to)
-			VMOVUPS(cross(p&1, s0), reg.X7)
-			VMULPS(offs(p>>1, s1).Offset(16), reg.X7, reg.X7)
-			VADDPS(reg.X7, to, to)
+		cost, side0, side1 := reg.X13, reg.X14, reg.X15
+		if p == 1 || p == 2 {
+			cost, side0, side1 = reg.X8, reg.X9, reg.X10
 		}
-		less := func(v, m reg.VecPhysical) { // m is set where v is less than X0; X0 becomes v there
-			VCMPPS(Imm(1), reg.X0, v, m)
-			VBLENDVPS(m, v, reg.X0, reg.X0)
+		if p > 1 {
+			VEXTRACTI128(Imm(1), cost.AsY(), cost)
+			VEXTRACTI128(Imm(1), side0.AsY(), side0)
+			VEXTRACTI128(Imm(1), side1.AsY(), side1)
 		}
-		cost(0, 0, reg.X0)
-		cost(1, 0, reg.X1)
-		less(reg.X1, reg.X2)
-		cost(0, 1, reg.X1)
-		less(reg.X1, reg.X3)
-		cost(1, 1, reg.X1)
-		less(reg.X1, reg.X4)
-		VPANDN(reg.X2, reg.X3, reg.X2)
-		VPOR(reg.X4, reg.X2, reg.X2)
-		VPOR(reg.X4, reg.X3, reg.X3)
-		VPAND(mode.Offset(used*lane), reg.X0, reg.X0)
-		VPSHUFD(Imm(0xe5), reg.X0, reg.X1)
-		VADDSS(reg.X1, reg.X0, reg.X4)
-		VPSHUFD(Imm(0xe6), reg.X0, reg.X1)
-		VADDSS(reg.X1, reg.X4, reg.X4)
-		VPSHUFD(Imm(0xe7), reg.X0, reg.X1)
-		VADDSS(reg.X1, reg.X4, reg.X4)
-		better := reg.X5 // a branch would often be predicted wrongly
-		VCMPPS(Imm(1), least, reg.X4, better)
+		VCMPPS(Imm(1), least, cost, better) // a branch would often be predicted wrongly
 		VPSHUFD(Imm(0), better, better)
-		VBLENDVPS(better, reg.X4, least, least)
-		VBLENDVPS(better, reg.X2, first, first)
-		VBLENDVPS(better, reg.X3, second, second)
+		VBLENDVPS(better, cost, least, least)
+		VBLENDVPS(better, side0, first, first)
+		VBLENDVPS(better, side1, second, second)
 		MOVL(U32(p), bits)
 		VMOVD(bits, reg.X6)
 		VBLENDVPS(better, reg.X6, chosen, chosen)
@@ -416,7 +415,7 @@ func round() {
 	}
 	best := GP64()
 	VMOVD(chosen, best.As32())
-	VINSERTI128(Imm(1), second, reg.Y9, reg.Y9)
+	VINSERTI128(Imm(1), second, reg.Y1, reg.Y9)
 	for p := range 2 {
 		VMOVDQU(values(p, 0), y(p))
 		VBLENDVPS(reg.Y9, values(p, 1), y(p), y(p))
@@ -440,6 +439,61 @@ func round() {
 	MOVB(best.As8(), stored.Offset(9))
 	VZEROUPPER()
 	RET()
+}
+
+// parityCosts computes the least costs of parities, the sums over the channels, and for which sides of both endpoints: of parities 0
+// and 3 in the halves of Y13 to Y15, and of parities 1 and 2, if they are allowed, in those of Y8 to Y10.
+func parityCosts(parities reg.Register, costs, cross, offs func(p, side int) Mem, used Mem) {
+	for side := range 2 { // of the first endpoint: costs in Y0 and Y1, crosses in Y2 and Y3; of the second: Y4 and Y5, distances in Y6 and Y7
+		for i, from := range []func(p, side int) Mem{costs, cross} {
+			VMOVDQU(from(0, side), y(2*i+side).AsX())
+			VINSERTI128(Imm(1), from(1, side), y(2*i+side), y(2*i+side))
+		}
+		for i, from := range []func(p, side int) Mem{costs, offs} {
+			VMOVDQU(from(0, side).Offset(16), y(4+2*i+side).AsX())
+			VINSERTI128(Imm(1), from(1, side).Offset(16), y(4+2*i+side), y(4+2*i+side))
+		}
+	}
+	for pass := range 2 {
+		least, side0, side1 := reg.Y13, reg.Y14, reg.Y15
+		if pass == 1 {
+			TESTL(U32(0b0110), parities)
+			JZ(LabelRef("roundCosts"))
+			for i := range 4 {
+				VPERM2I128(Imm(1), y(i), y(i), y(i))
+			}
+			least, side0, side1 = reg.Y8, reg.Y9, reg.Y10
+		}
+		v, free := reg.Y11, reg.Y12
+		sum := func(s0, s1 int, to reg.VecPhysical) {
+			VADDPS(y(4+s1), y(s0), to)
+			VMULPS(y(6+s1), y(2+s0), free)
+			VADDPS(free, to, to)
+		}
+		less := func(m reg.VecPhysical) { // m is set where v is less than least, which becomes v there
+			VCMPPS(Imm(1), least, v, m)
+			VBLENDVPS(m, v, least, least)
+		}
+		sum(0, 0, least)
+		sum(1, 0, v)
+		less(side0)
+		sum(0, 1, v)
+		less(side1)
+		VPANDN(side0, side1, side0)
+		sum(1, 1, v)
+		less(free)
+		VPOR(free, side0, side0)
+		VPOR(free, side1, side1)
+		VBROADCASTF128(used, free)
+		VPAND(free, least, least)
+		VPSHUFD(Imm(0xe5), least, v)
+		VADDPS(v, least, free)
+		VPSHUFD(Imm(0xe6), least, v)
+		VADDPS(v, free, free)
+		VPSHUFD(Imm(0xe7), least, v)
+		VADDPS(v, free, least)
+	}
+	Label("roundCosts")
 }
 
 // span writes a function that does the same as group.span, and sums the pixels. Two of four channels share half a
