@@ -159,11 +159,7 @@ func (e *encoder6) rank() {
 		p := &e.pix[i]
 		scaled[i] = [4]int32{int32(p[0]) >> (shift & 31), int32(p[1]) >> (shift & 31), int32(p[2]) >> (shift & 31)}
 	}
-	if e.estimator.lanes {
-		e.estimator.pixels.colours(&scaled)
-	} else {
-		e.estimator.fill(&scaled, false)
-	}
+	e.estimator.fill(&scaled, false)
 	e.estimator.twos(32, &e.estimates)
 	c := &e.candidates
 	c.reset(math.MaxFloat32)

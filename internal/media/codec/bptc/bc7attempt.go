@@ -6,7 +6,14 @@ type attempt struct {
 	mode, partition    uint8
 	rotation, selector uint8
 	fits               [3]fitted
+	spans              [3]spanned
 	err                int32 // the sum of their errors
+}
+
+// spanned is what span finds.
+type spanned struct {
+	ends [2][4]float32
+	sum  [4]int32
 }
 
 // mostAttempts is the largest number of attempts that are kept.
@@ -69,7 +76,11 @@ func (e *encoder7) try(a attempt) {
 	for part := range a.parts() {
 		bits, parities := e.gather(&g, &a, part)
 		f := &a.fits[part]
-		g.fit(m, bits, parities, e.rounds, limit-a.err, f)
+		span := &a.spans[part]
+		g.span(&span.ends)
+		span.sum = g.sum
+		ends := span.ends
+		g.descend(m, bits, parities, e.rounds, limit-a.err, &ends, f, nil)
 		if a.err += f.err; a.err >= limit {
 			return
 		}
@@ -118,8 +129,9 @@ func (e *encoder7) refit(a *attempt, part int) {
 	}
 	var g group
 	bits, parities := e.gather(&g, a, part)
-	var span, ends [2][4]float32
-	g.span(&span)
+	var ends [2][4]float32
+	span := &a.spans[part].ends
+	g.sum = a.spans[part].sum
 	e.known.n = 0
 	e.known.has(&f.index, g.n)
 	for _, by := range lengths {

@@ -72,13 +72,6 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 	g.pack()
 }
 
-// fit finds a line from the principal axis of the pixels, see descend.
-func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, best *fitted) {
-	var ends [2][4]float32
-	g.span(&ends)
-	g.descend(m, indexBits, parities, rounds, use, &ends, best, nil)
-}
-
 // descend finds a line from a given one by least squares over the indices of each line, while the error decreases, at most
 // rounds times. It stops if the error is above twice the useful error, because least squares rarely halve it. The endpoints are
 // rounded together to values that mode m can store, so that the error, a quadric, grows least. It also stops at indices that are

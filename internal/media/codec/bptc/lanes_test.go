@@ -57,6 +57,11 @@ func TestEstimateLanes(t *testing.T) {
 		var e [2]estimator
 		var two, three [2]estimates
 		alpha := i/4%2 == 1
+		for j := range pix {
+			if !alpha {
+				pix[j][3] = pix[0][3]
+			}
+		}
 		for j := range e {
 			e[j].lanes = j == 1
 			e[j].fill(&pix, alpha)
@@ -129,7 +134,9 @@ func TestFitLanes(t *testing.T) {
 				g.lanes = &allModeLanes()[mode]
 			}
 			g.gather(&pix, subsets, 0, m.alphaBits > 0)
-			g.fit(m, m.indexBits, parities, i%4, far, &f[j])
+			var ends [2][4]float32
+			g.span(&ends)
+			g.descend(m, m.indexBits, parities, i%4, far, &ends, &f[j], nil)
 			g.assign(&f[j], &weights[m.indexBits], 1<<m.indexBits-1, &s[j])
 			clear(f[j].index[g.n:]) // indices without a pixel
 		}
