@@ -46,10 +46,13 @@ type encoder7 struct {
 	kept       [mostAttempts]attempt // the best ones, best first
 	n          int                   // how many
 	known      known
+	batch      batch7
 }
 
 func newEncoder7(q block.Quality) *encoder7 {
-	return &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}, members: allMembers()}
+	e := &encoder7{effort7: efforts7[min(q, block.Draft)], estimator: estimator{lanes: lanes}, members: allMembers()}
+	e.batch.init()
+	return e
 }
 
 // encode encodes a block.

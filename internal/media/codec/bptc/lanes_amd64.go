@@ -30,3 +30,6 @@ func settle6(batch *batch6, pix *float32, rounds int)
 
 //go:noescape
 func judge6(batch *batch6, pix *float32)
+
+//go:noescape
+func restart7(batch *batch7, pix *float32, n int, mode *uint32, parities uint32, rounds int)

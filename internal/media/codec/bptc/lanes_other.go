@@ -14,3 +14,4 @@ func roundLanes(_, _ *uint32, _, _ *float32, _ uint32, _ *uint8, _ *int32)      
 func spanLanes(_ *int16, _ *uint32, _ int32, _ float32, _ *int32, _ *float32)      {}
 func settle6(_ *batch6, _ *float32, _ int)                                         {}
 func judge6(_ *batch6, _ *float32)                                                 {}
+func restart7(_ *batch7, _ *float32, _ int, _ *uint32, _ uint32, _ int)            {}
