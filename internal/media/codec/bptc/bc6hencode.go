@@ -8,11 +8,13 @@ import (
 )
 
 // effort6 sets the work for a quality.
+//
+// On photographs, a restart gains 0.05 to 0.12 dB, and sweeps 0.03 to 0.1 dB. Seven partitions instead of three gain 0.01 to 0.03 dB for
+// a fifth more time. Finding the best endpoints again for the indices gained nothing beside sweeps.
 type effort6 struct {
 	rounds     int // of least squares for each line
 	candidates int // partitions to fit, of those that are estimated
 	restarts   int // best attempts that are fitted again from lines of other lengths
-	refits     int // rounds of least squares with endpoints that the mode can store
 	sweeps     int // passes over the endpoints of the best attempt, moving each by the least step
 }
 
@@ -35,7 +37,7 @@ type encoder6 struct {
 	estimates  estimates
 	candidates candidates
 	batch      batch6
-	holds      [4]uint8    // the place among pairs6 of the subsets in each half of a quarter of the batch, plus 1
+	holds      [4]uint8    // for each two groups of the batch, the place of their subsets among pairs6, plus 1
 	kept       [4]attempt6 // the best ones, best first
 	n          int
 }

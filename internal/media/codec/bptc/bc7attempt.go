@@ -98,6 +98,7 @@ func (e *encoder7) try(a attempt) {
 // lengths are half of those of the lines that a restart begins with, in lengths of the line through all pixels. Least squares
 // end at the nearest minimum, and there are many: with indices of two bits, it matters which pixels share one; for similar
 // colours, it matters how the endpoints are rounded. On photographs, restarts gain 0.16 to 0.34 dB.
+// Blocks with alpha take the first six.
 var lengths = [...]float32{0.35, 0.425, 0.575, 0.675, 0.85, 1.2, 0.625, 0.3}
 
 // restart fits the kept attempts again from lines of other lengths, and moves the best one to the front.

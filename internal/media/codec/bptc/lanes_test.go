@@ -251,3 +251,36 @@ func TestLightLanesSameBytes(t *testing.T) {
 		}
 	})
 }
+
+// Eight restarts at once have the same endpoints and errors as single ones.
+func TestRestartLanes(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for i, of := range someBlocks(4000) {
+		var pix [16][4]float32
+		var b [2]batch7
+		b[0].init()
+		n := 1 + r.IntN(16)
+		for j := range n {
+			for c := range 3 {
+				pix[j][c] = float32(of[j][c])
+				b[0].args[4+c] += pix[j][c]
+				b[0].span[j&1][c] = pix[j][c]
+			}
+		}
+		mode := []uint8{0, 1, 2, 3, 6, 7}[r.IntN(6)]
+		levels := float32(int(1)<<modes7[mode].indexBits - 1)
+		b[0].args[0], b[0].args[1], b[0].args[2], b[0].args[3] = levels, 1/levels, float32(n), inverses[n]
+		parities := []uint8{evenOnly, oddOnly, equalParity, anyParity}[r.IntN(4)]
+		if modes7[mode].p == noParity {
+			parities = evenOnly
+		}
+		b[1] = b[0]
+		b[0].restart(&pix, n, &allModeLanes()[mode], parities, i%4)
+		scalar(t, func() { b[1].restart(&pix, n, &allModeLanes()[mode], parities, i%4) })
+		b[0].memory = b[1].memory
+		if b[0] != b[1] {
+			t.Fatalf("block %d, %v, mode %d, parities %b: endpoints %v, errors %v, and by lanes %v, %v",
+				i, pix[:n], mode, parities, b[1].ends, b[1].err, b[0].ends, b[0].err)
+		}
+	}
+}
