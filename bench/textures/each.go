@@ -33,6 +33,8 @@ type trial struct {
 var trials = []trial{
 	{"BC1", block.Normal, "BC1 normal"},
 	{"BC5", block.Normal, "BC5 normal"},
+	{"BC6H", block.Fast, "BC6H fast"},
+	{"BC6H", block.Normal, "BC6H normal"},
 	{"BC7", block.Fast, "BC7 fast"},
 	{"BC7", block.Normal, "BC7 normal"},
 	{"ETC2 RGBA8", block.Fast, "ETC2 RGBA8 fast"},
@@ -65,6 +67,7 @@ func each(w io.Writer, dir, photo, only string, side, runs int) error {
 	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", 2*len(columns)))
 	mean, pixels := make([]result, len(columns)), 0
 	for _, p := range pictures {
+		p.light = p.image.Light(true)
 		s := set{pictures: []picture{p.picture}}
 		fmt.Fprintf(w, "| %s |", p.name)
 		pixels += len(p.image.Pix) / 4

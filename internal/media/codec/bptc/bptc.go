@@ -11,6 +11,7 @@
 package bptc
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
@@ -77,10 +78,21 @@ func EncodeBC6H(rgba []float32, width, height int, signed bool, o block.Options)
 	o.Rows(rows, func(next func() int) {
 		e := newEncoder6(o.Quality, signed)
 		var pix [64]float32
+		var halfs [96]byte
+		var memo block.Memo
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
 				block.Gather(pix[:], rgba, width, height, 4, 4, column, row)
-				e.encode(&pix, (*[16]byte)(out[16*(row*columns+column):]))
+				for i := range 16 {
+					for c := range 3 {
+						binary.LittleEndian.PutUint16(halfs[6*i+2*c:], toHalf(pix[4*i+c], signed))
+					}
+				}
+				code, known := memo.OfAny(halfs[:])
+				if !known {
+					e.encode(&halfs, code)
+				}
+				copy(out[16*(row*columns+column):], code[:])
 			}
 		}
 	})

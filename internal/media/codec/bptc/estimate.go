@@ -79,10 +79,15 @@ type estimator struct {
 // estimates has the results of scatter for partitions.
 type estimates struct{ off, along [64]float32 }
 
+// fill stores the pixels of a block. If alpha is not included, it must be the same for all.
 func (e *estimator) fill(pix *[16][4]int32, alpha bool) {
 	if e.lanes {
 		e.alpha = alpha
-		e.all = e.pixels.fill(pix)
+		if alpha {
+			e.all = e.pixels.fill(pix)
+		} else {
+			e.all = e.pixels.colours(pix)
+		}
 		return
 	}
 	for y := range e.rows {
@@ -198,9 +203,12 @@ func (c *candidates) may(cost float32) bool { return cost <= c.limit }
 
 // add keeps a candidate if it is among the best most ones. Of equal candidates the earlier one is ranked first.
 func (c *candidates) add(other candidate, most int) {
-	if other.cost > c.limit {
-		return
+	if other.cost <= c.limit {
+		c.insert(other, most)
 	}
+}
+
+func (c *candidates) insert(other candidate, most int) {
 	if c.n < most {
 		c.n++
 	} else if other.cost >= c.list[(c.n-1)&63].cost {

@@ -29,8 +29,7 @@ type fitted struct {
 	err   int32
 }
 
-// far is above any real error: 16 pixels of four channels give at most 4,161,600, or, scaled for BC6H, of three channels and
-// with the margin of settle, 453 million.
+// far is above any real error: 16 pixels of four channels give at most 4,161,600.
 const far = 1 << 30
 
 // sums are over a group's pixels, with w the weight of the second endpoint by the pixel's index.
@@ -71,13 +70,6 @@ func (g *group) gather(pix *[16][4]int32, subsets, s uint32, alpha bool) {
 	}
 	g.n = n
 	g.pack()
-}
-
-// fit finds a line from the principal axis of the pixels, see descend.
-func (g *group) fit(m *mode7, indexBits, parities uint8, rounds int, use int32, best *fitted) {
-	var ends [2][4]float32
-	g.span(&ends)
-	g.descend(m, indexBits, parities, rounds, use, &ends, best, nil)
 }
 
 // descend finds a line from a given one by least squares over the indices of each line, while the error decreases, at most
@@ -135,34 +127,6 @@ func (k *known) has(index *[16]uint8, n int) bool {
 		k.n++
 	}
 	return false
-}
-
-// settle finds the line that fit would find if any endpoint could be stored, for pixels below 1<<scaledBits. Endpoints that
-// depend on few indices may be far outside; they are limited to half of the range beyond it, so that 32 bits suffice for
-// assign.
-func (g *group) settle(indexBits uint8, rounds int) [2][4]float32 {
-	const margin = 1 << (scaledBits - 1)
-	var try fitted
-	var s sums
-	var ends, best [2][4]float32
-	var q quadric
-	g.span(&ends)
-	for least := int32(far); ; rounds-- {
-		for i := range ends {
-			for c := range ends[i] {
-				ends[i][c] = min(max(ends[i][c], -margin), 3*margin)
-				try.shown[i][c] = nearest(ends[i][c])
-			}
-		}
-		g.assign(&try, &weights[indexBits], 1<<indexBits-1, &s)
-		if try.err >= least {
-			return best
-		}
-		least, best = try.err, ends
-		if rounds <= 0 || !g.solve(&s, &ends, &q) {
-			return best
-		}
-	}
 }
 
 // nearest returns the integer nearest to x, which must be above -32768.

@@ -18,6 +18,25 @@ func (p *pixelMoments) fill(pix *[16][4]int32) (all moments) {
 	return all
 }
 
+// colours is fill for pixels that all have the same alpha, which estimates leave out.
+func (p *pixelMoments) colours(pix *[16][4]int32) moments {
+	var all [9]float32
+	for i := range pix {
+		r, g, b := float32(pix[i][0]), float32(pix[i][1]), float32(pix[i][2])
+		one := [9]float32{r, g, b, r * r, g * g, b * b, r * g, r * b, g * b}
+		*(*[9]float32)(p[i][:]) = one
+		for j := range all {
+			all[j] += one[j]
+		}
+	}
+	*(*[9]float32)(p[16][:]) = all
+	a := pix[0][3]
+	m := moments{r: int32(all[0]), g: int32(all[1]), b: int32(all[2]), rr: int32(all[3]), gg: int32(all[4]), bb: int32(all[5]),
+		rg: int32(all[6]), rb: int32(all[7]), gb: int32(all[8]), a: 16 * a, aa: 16 * a * a}
+	m.ra, m.ga, m.ba = a*m.r, a*m.g, a*m.b
+	return m
+}
+
 // pixelMoments are the moments of 16 pixels and of all of them, in the order of the struct. Sums of 8-bit products are
 // integers below 1<<24, so floats represent them exactly in any order of summation.
 type pixelMoments [17][16]float32

@@ -21,3 +21,12 @@ func roundLanes(mode *uint32, both *uint32, ends *float32, q *float32, parities 
 
 //go:noescape
 func spanLanes(pix *int16, masks *uint32, n int32, inverse float32, sum *int32, ends *float32)
+
+//go:noescape
+func settle6(batch *batch6, pix *float32, rounds int)
+
+//go:noescape
+func judge6(batch *batch6, pix *float32)
+
+//go:noescape
+func restart7(batch *batch7, pix *float32, n int, mode *uint32, parities uint32, rounds int)

@@ -1,6 +1,7 @@
 package bptc
 
 import (
+	"math"
 	"strings"
 	"sync"
 )
@@ -33,6 +34,20 @@ var modes6 = [14]mode6{
 	{11, true, 1, 12, [3]uint8{8, 8, 8}, "r0[9:0] g0[9:0] b0[9:0] r1[7:0] r0[10:11] g1[7:0] g0[10:11] b1[7:0] b0[10:11]"},
 	{15, true, 1, 16, [3]uint8{4, 4, 4}, "r0[9:0] g0[9:0] b0[9:0] r1[3:0] r0[10:15] g1[3:0] g0[10:15] b1[3:0] b0[10:15]"},
 }
+
+// reaches6 are distances between 16-bit endpoints that cannot be stored as offsets, by mode and channel.
+var reaches6 = sync.OnceValue(func() *[14][3]int32 {
+	var of [14][3]int32
+	for i := range modes6 {
+		for c := range 3 {
+			of[i][c] = math.MaxInt32
+			if m := &modes6[i]; m.transformed {
+				of[i][c] = (1<<(m.deltaBits[c]-1) + 1) << (16 - m.bits)
+			}
+		}
+	}
+	return &of
+})
 
 // modeBits returns the number of bits of the mode's number.
 func (m *mode6) modeBits() uint {
