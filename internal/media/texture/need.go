@@ -28,6 +28,9 @@ func (o Options) Need(name string, data []byte) Need {
 		return o.needOfFile(data, lim)
 	}
 	c := pixel.CostOf(name, data, lim)
+	if c.Pixels == 0 { // it cannot be decoded
+		return Need{}
+	}
 	made := o.made(c.Width, c.Height, c.HDR || c.Deep, c.HDR)
 	if o.Frames == "array" { // all are decoded at once
 		n := int64(pixel.Frames(name, data))
@@ -60,7 +63,7 @@ func (o Options) untouched(width, height int) bool {
 
 // grown is the number of pixels of a picture, or of its texture if that has more.
 func (o Options) grown(c pixel.Cost) int64 {
-	if c.Pixels == 0 || o.Cube != "none" && o.Cube != "" {
+	if o.Cube != "none" && o.Cube != "" {
 		return c.Pixels
 	}
 	w, h := o.Size(c.Width, c.Height)

@@ -211,6 +211,7 @@ func TestNeedGrows(t *testing.T) {
 	}{
 		{Options{Scale: 2}, 4}, {Options{Scale: 0.5}, 1}, {Options{PowerOfTwo: "up"}, 128. * 64 / 6000}, {Options{Scale: 2, MaxSize: 100}, 1},
 	} {
+		tt.o.Flip = true
 		if got := float64(tt.o.Need("a.png", data.Bytes()).Made) / float64(whole); math.Abs(got-tt.more) > 0.01 {
 			t.Errorf("%+v: %.2f times, want %.2f", tt.o, got, tt.more)
 		}
