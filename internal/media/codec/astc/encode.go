@@ -22,7 +22,7 @@ func (f *effort) hopeFor(texels, repeats int, grey bool) float32 {
 	if grey {
 		hope += 0.3
 	}
-	return min(hope, 1)
+	return max(f.hope, min(hope, 0.85))
 }
 
 // In drawings, a few blocks with hard edges make up most of the error of the picture, so blocks with much error have the effort
