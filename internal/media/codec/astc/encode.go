@@ -11,15 +11,26 @@ type effort struct {
 	hopeless float64    // a trial is abandoned if its error exceeds the least error times this
 	enough   [4]float32 // by number of partitions: squared error per texel below which that many are not tried
 	good     float64    // squared error per texel at or below which no more candidates are tried
+	hope     float32    // see hopeFor; 1 if all candidates are tried
 	poor     float64    // squared error, by the cube of the texels, above which the effort for Best follows; 0 if it never does
+}
+
+// hopeFor returns the part of a candidate's expected error, beyond that of its lines, that a trial may save. It is larger for
+// blocks whose error is harder to predict: small ones, those of drawings, where texels repeat the ones before, and grey ones.
+func (f *effort) hopeFor(texels, repeats int, grey bool) float32 {
+	hope := f.hope + (1.6+float32(3*repeats))/float32(texels)
+	if grey {
+		hope += 0.3
+	}
+	return max(f.hope, min(hope, 0.85))
 }
 
 // In drawings, a few blocks with hard edges make up most of the error of the picture, so blocks with much error have the effort
 // for Best at any quality. In photographs there are hardly any of these.
 var efforts = [...]effort{
-	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 1.6},
-	block.Normal: {12, 2, 13, 3, 1.25, [4]float32{2: 0.5, 3: 30}, 0.1, 0.4},
-	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0},
+	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 0.2, 1.6},
+	block.Normal: {12, 2, 16, 2, 1.06, [4]float32{2: 0.5, 3: 30}, 0.05, 0.2, 0.4},
+	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 1, 0},
 }
 
 // encoder encodes texels to blocks. Each worker has its own.
@@ -43,15 +54,18 @@ type encoder struct {
 	directions [128 * 3]direction
 	moments    [maxTexels]sums // of each texel
 	wrong      [1024]uint8     // number of wrong samples, by pattern
-	tries      [40]candidate
+	tries      [41]candidate   // in no order
+	order      [41]uint8       // indices of tries, by expected error
+	limits     [41]float32     // expected errors in that order
 	tried      int
+	most       int // candidates in the list at most
 
 	best trial
+	hope float32 // see effort.hopeFor
 
 	lanes  bool
 	soa    soa
 	hits   [maxShapes]uint16
-	usual  float32                 // an estimate above the errors of enough candidates of the first layout
 	noises [2][4][19][2]noiseTable // by planes, partitions, values, and whether partitions have separate modes
 }
 
@@ -97,38 +111,73 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	e.search()
 	if poor := e.effort.poor; poor > 0 && e.best.err > poor*float64(e.texels*e.texels*e.texels) {
 		usual := e.effort
-		e.effort = efforts[block.Best]
+		e.effort, e.hope = efforts[block.Best], 1
 		e.search()
 		e.effort = usual
 	}
 	*out = e.best.pack()
 }
 
-// search ranks the candidates, and tries the best few.
+// search ranks the candidates, and tries the best few. If there are many, the best one of the first layout is tried before all
+// others are ranked, because its error limits what is worth ranking.
 func (e *encoder) search() {
-	e.tried = 0
-	for i := range e.single {
-		e.rank(&e.layouts[i])
-		if i == 0 && e.tried > 0 {
-			e.usual = 1.2 * e.tries[e.tried-1].err
+	var first candidate
+	if e.hope < 1 && e.effort.tries > 3 {
+		e.restart(1)
+		e.rank(&e.layouts[0])
+		first = e.tries[e.order[0]]
+		e.try(&first)
+		if e.best.err < 1e-3 {
+			return
 		}
 	}
+	e.restart(e.effort.tries)
+	for i := range e.single {
+		e.rank(&e.layouts[i])
+	}
 	for count := 2; count <= 3; count++ {
-		if e.tries[0].err > e.effort.enough[count]*float32(e.texels) {
+		if e.least() > e.effort.enough[count]*float32(e.texels) {
 			e.rankPartitions(count)
 		}
 	}
-	for i := range e.tried {
-		if e.best.err <= e.effort.good*float64(e.texels) {
+	for i, at := range e.order[:e.tried] {
+		if i > 0 && e.best.err <= e.effort.good*float64(e.texels) {
 			return
 		}
-		e.try(&e.tries[i])
+		if c := &e.tries[at]; c.err < e.hopeful(c.layout) && *c != first {
+			e.try(c)
+		}
 	}
+}
+
+// restart empties the list of candidates, which then has up to most.
+func (e *encoder) restart(most int) {
+	e.tried, e.most = 0, most
+	for i := range e.order[:most+1] {
+		e.order[i] = uint8(i)
+	}
+}
+
+// least returns the least error known or expected.
+func (e *encoder) least() float32 {
+	if e.tried == 0 {
+		return float32(e.best.err)
+	}
+	return min(e.limits[0], float32(e.best.err))
+}
+
+// hopeful returns the expected error that a candidate of a layout must be below to be tried.
+func (e *encoder) hopeful(l *layout) float32 {
+	if e.hope >= 1 || e.best.err >= never {
+		return never
+	}
+	return (float32(e.best.err) - float32(e.hope*l.residual)) / (1 - e.hope)
 }
 
 // load stores the texels, and reports whether they are all the same.
 func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 	same, grey, opaque := true, true, true
+	repeats := 0
 	e.all = sums{}
 	for i := range e.texels {
 		px := (*[4]byte)(texels[4*i:])
@@ -136,11 +185,15 @@ func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 			e.texel[i][c], e.value[i][c] = int32(v), float32(v)
 		}
 		e.moments[i] = sumsOf(int32(px[0]), int32(px[1]), int32(px[2]), int32(px[3]))
+		if i > 0 && *px == [4]byte(texels[4*i-4:]) {
+			repeats++
+		}
 		same = same && *px == [4]byte(texels[:4])
 		grey = grey && px[0] == px[1] && px[1] == px[2]
 		opaque = opaque && px[3] == 255
 		e.all.add(&e.moments[i])
 	}
+	e.hope = e.effort.hopeFor(e.texels, repeats, grey)
 	e.use = [4]bool{true, true, true, !opaque}
 	e.ways = waysFor(opaque, grey)
 	e.chroma = e.all.chroma()
@@ -194,7 +247,7 @@ func (e *encoder) rankPartitions(count int) {
 // rank adds the modes that a layout can have to the candidates. Their expected error is the sum of the layout's residual,
 // the loss of spreading weights, and the expected error of the steps of weights and of colours.
 func (e *encoder) rank(l *layout) {
-	if l.residual >= e.limit() {
+	if l.residual >= e.limit(l) {
 		return
 	}
 	size := 128 - 17
@@ -214,9 +267,14 @@ func (e *encoder) rank(l *layout) {
 	for i, size := range e.sizes {
 		spreads[i] = l.residual + rough[size[0]][size[1]]
 	}
-	noises, ranges := colorNoise(), colorRanges()
+	var noises [len(l.room)]*[112]float32
+	var added [len(l.room)]float32
+	for w := range l.ways {
+		way := &l.ways[w]
+		noises[w], added[w] = &colorNoise()[way.values], e.added(l, way)
+	}
 	hits := e.screen(l, spreads[:len(e.shapes)], &steps, size, values)
-	limit := e.limit()
+	limit := e.limit(l)
 	for i := range e.shapes {
 		spread := spreads[i]
 		if hits[i] == 0 || spread >= limit {
@@ -239,9 +297,9 @@ func (e *encoder) rank(l *layout) {
 				if room < 0 {
 					continue
 				}
-				if err := weighted + float32(values*noises[way.values][room]) + e.added(l, way); err < limit {
-					e.insert(candidate{l, s, m, way, ranges[way.values][room], err})
-					limit = e.limit()
+				if err := weighted + float32(values*noises[w][room]) + added[w]; err < limit {
+					e.insert(&candidate{l, s, m, way, colorRanges()[way.values][room], err})
+					limit = e.limit(l)
 				}
 			}
 		}
@@ -300,24 +358,27 @@ func (e *encoder) steps(out *[16]float32, l *layout) {
 	}
 }
 
-// limit returns the expected error that a new candidate must be below.
-func (e *encoder) limit() float32 {
-	if e.tried < e.effort.tries {
-		return never
+// limit returns the expected error that a new candidate of a layout must be below.
+func (e *encoder) limit(l *layout) float32 {
+	limit := e.hopeful(l)
+	if e.tried == e.most {
+		limit = min(limit, e.limits[e.tried-1])
 	}
-	return e.tries[e.tried-1].err
+	return limit
 }
 
 // insert adds a candidate in order, and removes the last one if the list is full.
-func (e *encoder) insert(c candidate) {
-	if e.tried < e.effort.tries {
+func (e *encoder) insert(c *candidate) {
+	if e.tried < e.most {
 		e.tried++
 	}
 	i := e.tried - 1
-	for ; i > 0 && e.tries[i-1].err > c.err; i-- {
-		e.tries[i] = e.tries[i-1]
+	free := e.order[i]
+	for ; i > 0 && e.limits[i-1] > c.err; i-- {
+		e.limits[i], e.order[i] = e.limits[i-1], e.order[i-1]
 	}
-	e.tries[i] = c
+	e.limits[i], e.order[i] = c.err, free
+	e.tries[free] = *c
 }
 
 // try encodes a candidate, and keeps it if it is better than the best so far.
@@ -386,6 +447,10 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 	var q [4][4]cost
 	floor := 0.0
 	for p := range l.partitions {
+		var forms [2]form
+		for plane := range l.planes {
+			forms[plane].set(l.sums[p].n, &sums[plane][p])
+		}
 		for c := range 4 {
 			if !e.use[c] {
 				continue
@@ -394,8 +459,7 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 			if l.planes == 2 && c == l.second {
 				plane = 1
 			}
-			s := &sums[plane][p]
-			floor += q[p][c].set(&l.sums[p], c, s.w, s.ww, s.wx[c])
+			floor += q[p][c].set(&l.sums[p], c, &sums[plane][p], &forms[plane])
 		}
 	}
 	enough := e.best.err
@@ -455,14 +519,18 @@ func fitMode(mode int, q *[4]cost, l *levels, limit float64) ends {
 		return fitScale(q, 3, l)
 	case rgbScaleAlpha:
 		return fitScale(q, 4, l)
-	case rgbOffset:
-		return fitOffset(q, 3, l, limit)
-	case rgbaOffset:
-		return fitOffset(q, 4, l, limit)
 	}
 	channels := 3
-	if mode == rgbaDirect {
+	if mode == rgbaDirect || mode == rgbaOffset {
 		channels = 4
+	}
+	if mode == rgbOffset || mode == rgbaOffset {
+		for c := range channels {
+			if d := q[c].e1 - q[c].e0; d < -40 || d > 40 { // offsets are -32 to 31
+				return ends{err: never}
+			}
+		}
+		return fitOffset(q, channels, l, limit)
 	}
 	var pairs [4]pair
 	f := fitDirect(q, channels, l, &pairs)
@@ -493,7 +561,7 @@ func (e *encoder) settle(t *trial, spread *[2][maxTexels]int16) bool {
 		}
 		var rest [maxTexels]float32
 		e.rest(&rest, l, &spread[plane], &table)
-		if t.shape.settle(&t.weights[plane], &rest, &l.part, &hold, t.choice.weights, e.lanes) {
+		if t.shape.settle(&t.weights[plane], &rest, l, &hold, t.choice.weights, e.lanes) {
 			moved = true
 		}
 	}

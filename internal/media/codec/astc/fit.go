@@ -10,14 +10,23 @@ type cost struct {
 	e0, e1                  float64 // the best ends in 0..255
 }
 
-// set computes the cost of channel c of a partition. w, ww and wx are the sums of the weights, of their squares, and of
-// weights times values. It returns a lower bound of the error over all ends.
-func (q *cost) set(s *sums, c int, w, ww, wx int32) float64 {
-	*q = cost{
-		a: float64(4096*s.n-128*w+ww) / 4096, b: float64(64*w-ww) / 4096, c: float64(ww) / 4096,
-		d0: float64(64*s.x[c]-wx) / 64, d1: float64(wx) / 64, square: float64(s.xx[productOf[c][c]]),
+// form is the part of a cost that does not depend on the channel. inverse is 1/(a*c-b*b), or 0 if all weights are the same.
+type form struct{ a, b, c, inverse float64 }
+
+func (f *form) set(n int32, s *weighted) {
+	*f = form{a: float64(4096*n-128*s.w+s.ww) / 4096, b: float64(64*s.w-s.ww) / 4096, c: float64(s.ww) / 4096}
+	if det := float64(f.a*f.c) - float64(f.b*f.b); det >= 1e-2 {
+		f.inverse = 1 / det
 	}
-	return q.least()
+}
+
+// set computes the cost of channel c of a partition. It returns a lower bound of the error over all ends.
+func (q *cost) set(s *sums, c int, w *weighted, f *form) float64 {
+	*q = cost{
+		a: f.a, b: f.b, c: f.c,
+		d0: float64(64*s.x[c]-w.wx[c]) / 64, d1: float64(w.wx[c]) / 64, square: float64(s.xx[productOf[c][c]]),
+	}
+	return q.least(f.inverse)
 }
 
 func (q *cost) at(e0, e1 int) float64 {
@@ -34,15 +43,14 @@ func (q *cost) other(e0 int) float64 {
 }
 
 // least finds the best ends in 0..255, and returns the error of the best ends without that limit.
-func (q *cost) least() float64 {
-	det := float64(q.a*q.c) - float64(q.b*q.b)
-	if det < 1e-2 { // all weights are the same
+func (q *cost) least(inverse float64) float64 {
+	if inverse == 0 {
 		e := min(max((q.d0+q.d1)/(q.a+2*q.b+q.c), 0), 255)
 		q.e0, q.e1 = e, e
 		return 0
 	}
-	e0 := (float64(q.d0*q.c) - float64(q.d1*q.b)) / det
-	e1 := (float64(q.d1*q.a) - float64(q.d0*q.b)) / det
+	e0 := (float64(q.d0*q.c) - float64(q.d1*q.b)) * inverse
+	e1 := (float64(q.d1*q.a) - float64(q.d0*q.b)) * inverse
 	q.e0, q.e1 = e0, e1
 	if e0 < 0 || e0 > 255 {
 		q.e0 = min(max(e0, 0), 255)
@@ -230,12 +238,16 @@ func fitScale(q *[4]cost, channels int, l *levels) ends {
 // fitGrey finds the values for the luminance modes, with alpha or without.
 func fitGrey(q *[4]cost, channels int, l *levels) ends {
 	all := cost{a: 3 * q[0].a, b: 3 * q[0].b, c: 3 * q[0].c}
+	inverse := 0.0
+	if det := float64(all.a*all.c) - float64(all.b*all.b); det >= 1e-2 {
+		inverse = 1 / det
+	}
 	for c := range 3 {
 		all.d0 += q[c].d0
 		all.d1 += q[c].d1
 		all.square += q[c].square
 	}
-	all.least()
+	all.least(inverse)
 	e0, e1, err := fitChannel(&all, l)
 	f := ends{values: [8]uint8{e0, e1}, err: err}
 	f.colors[0] = color{int(e0), int(e0), int(e0), 255}

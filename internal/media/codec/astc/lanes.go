@@ -119,10 +119,10 @@ func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size i
 		}
 		return &e.hits
 	}
-	limit := e.limit()
+	limit := e.limit(l)
 	guess := limit == never
 	if guess {
-		limit = max(e.usual, l.residual*1.1)
+		limit = l.residual * 1.1
 	}
 	for {
 		clear(e.hits[:len(spread)])
@@ -135,13 +135,13 @@ func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size i
 			return &e.hits
 		}
 		found := 0
-		for found < e.tried && e.tries[found].err < limit {
+		for found < e.tried && e.limits[found] < limit {
 			found++
 		}
 		for _, h := range e.hits[:len(spread)] {
 			found += bits.OnesCount16(h)
 		}
-		if found >= e.effort.tries {
+		if found >= e.most {
 			return &e.hits
 		}
 		if limit = limit*4 + 16; limit > 1e7 {

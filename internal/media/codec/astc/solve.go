@@ -9,10 +9,11 @@ import (
 // multiple of eight.
 type matrices struct {
 	once   sync.Once
-	width  int       // of a row
-	solve  []float32 // a texel's factor in each place of the least-squares solution
-	spread []float32 // the factor of a place's weight in a texel
-	square []float32 // the squares of spread
+	width  int                 // of a row
+	solve  []float32           // a texel's factor in each place of the least-squares solution
+	spread []float32           // the factor of a place's weight in a texel
+	square []float32           // the squares of spread
+	sums   [maxWeights]float32 // of the columns of square
 }
 
 // matrices returns the matrices of a shape, which are computed on first use.
@@ -32,6 +33,7 @@ func (m *matrices) fill(s *shape) {
 		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
 			m.spread[r.texel*m.width+j] = r.part
 			m.square[r.texel*m.width+j] = float32(r.part * r.part)
+			m.sums[j] += float32(r.part * r.part)
 		}
 	}
 	row := func(t int) []float32 { return m.spread[t*m.width:][:count] }
@@ -89,21 +91,38 @@ func (s *shape) relax(g *[maxWeights]float32, ideal *[maxTexels]float32, lanes b
 
 // pulls computes for each place the force and the stiffness of its texels: the sums of rest weighted by spread, and of hold
 // weighted by the squares of spread. hold is by partition.
-func (s *shape) pulls(pull, stiff *[maxWeights]float32, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, lanes bool) {
-	if lanes {
-		m := s.matrices()
-		mulLanes(&m.spread[0], &rest[0], len(s.spread), m.width/8, &pull[0])
-		var holds [maxTexels]float32
-		for i := range s.spread {
-			holds[i] = hold[part[i]&3]
+func (s *shape) pulls(pull, stiff *[maxWeights]float32, rest *[maxTexels]float32, l *layout, hold *[4]float32, lanes bool) {
+	count := len(s.first) - 1
+	if s.whole {
+		copy(pull[:count], rest[:])
+		for j := range count {
+			stiff[j&63] = hold[l.part[j]&3]
 		}
-		mulLanes(&m.square[0], &holds[0], len(s.spread), m.width/8, &stiff[0])
 		return
 	}
-	for j := range len(s.first) - 1 {
+	m := s.matrices()
+	if l.partitions == 1 {
+		for j := range stiff[:count] {
+			stiff[j] = float32(hold[0] * m.sums[j])
+		}
+	}
+	if lanes {
+		mulLanes(&m.spread[0], &rest[0], len(s.spread), m.width/8, &pull[0])
+		if l.partitions > 1 {
+			var holds [maxTexels]float32
+			for i := range s.spread {
+				holds[i] = hold[l.part[i]&3]
+			}
+			mulLanes(&m.square[0], &holds[0], len(s.spread), m.width/8, &stiff[0])
+		}
+		return
+	}
+	for j := range count {
 		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
 			pull[j&63] += float32(r.part * rest[r.texel])
-			stiff[j&63] += float32(float32(r.part*r.part) * hold[part[r.texel]&3])
+			if l.partitions > 1 {
+				stiff[j&63] += float32(float32(r.part*r.part) * hold[l.part[r.texel]&3])
+			}
 		}
 	}
 }

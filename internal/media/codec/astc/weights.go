@@ -10,16 +10,11 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	count := len(s.first) - 1
 	low, high := g[0], g[0]
 	for _, v := range g[1:count] {
-		if v < low {
-			low = v
-		}
-		if v > high {
-			high = v
-		}
+		low, high = min(low, v), max(high, v)
 	}
 	low, high = max(low, 0), min(high, 1) // values beyond 0..1 are overshoot at an edge: clipping is better than shrinking the rest
 	scale := float32(0)
-	if high > low {
+	if high-low > 1e-6 {
 		scale = 64 / (high - low)
 	}
 	near := &weightLevels()[r].near
@@ -28,15 +23,9 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	}
 }
 
-// nearest returns the number of 0..64 nearest to v.
+// nearest returns the number of 0..64 nearest to v, which is less than 1<<62.
 func nearest(v float32) int {
-	switch {
-	case v <= 0:
-		return 0
-	case v >= 64:
-		return 64
-	}
-	return int(v + 0.5)
+	return int(min(max(int64(v+0.5), 0), 64))
 }
 
 // infill computes the weights of the texels.
@@ -59,10 +48,10 @@ func (s *shape) infill(out *[maxTexels]int16, w *plane, lanes bool) {
 // settle moves each weight to its best value for the current neighbours, and reports whether any changed. rest has, for each
 // texel, the distance along its line from the position of its weight, times the line's length; hold has the squared length
 // for each partition. Lengths are in 64ths, as weights are.
-func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint8, hold *[4]float32, r uint8, lanes bool) bool {
+func (s *shape) settle(w *plane, rest *[maxTexels]float32, l *layout, hold *[4]float32, r uint8, lanes bool) bool {
 	near := &weightLevels()[r].near
 	var pull, stiff [maxWeights]float32
-	s.pulls(&pull, &stiff, rest, part, hold, lanes)
+	s.pulls(&pull, &stiff, rest, l, hold, lanes)
 	moved := false
 	for j := range len(s.first) - 1 {
 		now := float32(w[j])
@@ -77,7 +66,7 @@ func (s *shape) settle(w *plane, rest *[maxTexels]float32, part *[maxTexels]uint
 			continue
 		}
 		for _, r := range s.reach[s.first[j]:s.first[j+1]] {
-			back := float32(float32(r.part*step) * hold[part[r.texel]&3])
+			back := float32(float32(r.part*step) * hold[l.part[r.texel]&3])
 			sp := &s.spread[r.texel]
 			for k, place := range sp.place {
 				pull[place&63] -= float32(float32(sp.part[k]) / 16 * back)
