@@ -129,9 +129,6 @@ func (k *known) has(index *[16]uint8, n int) bool {
 	return false
 }
 
-// nearest returns the integer nearest to x, which must be above -32768.
-func nearest(x float32) int32 { return int32(x+32768.5) - 32768 }
-
 // span finds the line through the mean of the pixels along their principal axis, from the first to the last pixel.
 func (g *group) span(ends *[2][4]float32) {
 	if g.lanes != nil {
