@@ -276,13 +276,20 @@ func (j *Job) stream(path string, i source.Index, f opened) *stream {
 	return s
 }
 
-// closeAtEnd closes a file when the job ends, or now if it has ended.
+// closeAtEnd closes a file when the job ends, or now if it has ended: then nothing of it is recorded, because the build may be writing what
+// is known of files.
 func (j *Job) closeAtEnd(f io.Closer) {
 	j.mu.Lock()
 	ended := j.ended
 	j.open = append(j.open, f)
 	j.mu.Unlock()
-	if ended {
+	switch s, ok := f.(*stream); {
+	case ended && ok:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.done = true
+		s.File.Close()
+	case ended:
 		f.Close()
 	}
 }
