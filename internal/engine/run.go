@@ -137,6 +137,16 @@ func (r *Run) End() {
 	r.over = true
 }
 
+// Record calls f unless the run has ended; End waits for it. It is for what a run learns besides its observations, and others read after
+// its end.
+func (r *Run) Record(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		f()
+	}
+}
+
 // isOver reports whether the run has ended.
 func (r *Run) isOver() bool {
 	r.mu.Lock()

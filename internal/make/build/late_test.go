@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"runtime"
 	"strings"
@@ -75,10 +76,11 @@ func TestJobIsOver(t *testing.T) {
 func TestLateGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	p := hooked(t, func(_ context.Context, job processor.Job) error {
-		for range 8 {
+		for k := range 8 {
 			wg.Go(func() {
 				for i := range 20 {
 					job.Exists("a.txt")
+					job.ReadFile(fmt.Sprintf("late%d.raw", 20*k+i))
 					if f, err := job.Open("big.txt"); err == nil {
 						f.Read(make([]byte, 100))
 					}
@@ -92,6 +94,9 @@ func TestLateGoroutines(t *testing.T) {
 		}
 		return nil
 	})
+	for i := range 160 {
+		p.write(fmt.Sprintf("assets/late%d.raw", i), "late")
+	}
 	p.build0()
 	wg.Wait()
 	if got := p.read("build/pc/a.txt"); got != "alpha\n" {

@@ -54,10 +54,9 @@ type Job struct {
 func (j *Job) UsedMemory(bytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.ended {
-		return
+	if !j.ended {
+		j.memory = max(j.memory, bytes)
 	}
-	j.memory = max(j.memory, bytes)
 }
 
 func (j *Job) NeedMemory(bytes int64) error {

@@ -216,6 +216,8 @@ type remark struct {
 // keep encodes a job's messages for a trace.
 func (j *Job) keep(l diag.List) []byte {
 	all := make([]remark, len(l))
+	j.mu.Lock() // what a processor left running may still hold it
+	defer j.mu.Unlock()
 	for i, m := range l {
 		if a := j.t.Asset; a.Declared && a.Path != "" && m.Code != diag.SourceMissing { // several assets may have this source
 			m.WithNote("this is about the asset %q", a.ID)

@@ -249,7 +249,7 @@ func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 		j.w.unsettled(shown)
 		j.w.mu.Unlock()
 	}
-	j.w.Table.Know(i, f.stat, h, f.at)
+	j.run.Record(func() { j.w.Table.Know(i, f.stat, h, f.at) })
 	return h
 }
 
@@ -276,20 +276,12 @@ func (j *Job) stream(path string, i source.Index, f opened) *stream {
 	return s
 }
 
-// closeAtEnd closes a file when the job ends, or now if it has ended: then nothing of it is recorded, because the build may be writing what
-// is known of files.
+// closeAtEnd closes a file when the job ends, or now if it has ended.
 func (j *Job) closeAtEnd(f io.Closer) {
 	j.mu.Lock()
-	ended := j.ended
 	j.open = append(j.open, f)
 	j.mu.Unlock()
-	switch s, ok := f.(*stream); {
-	case ended && ok:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.done = true
-		s.File.Close()
-	case ended:
+	if j.over() != nil {
 		f.Close()
 	}
 }
