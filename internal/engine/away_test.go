@@ -114,7 +114,7 @@ func TestUnrecorded(t *testing.T) {
 		if _, err := u.Need("other"); err == nil {
 			t.Error("it asked for another task")
 		}
-		u.SeeLater(sawFile, "f")(w.hashFile("f"))
+		u.SeeLater(sawFile, "f")(w.hashFile("f"), nothing)
 		if u.Recorded() != 0 || r.Last() != nil {
 			t.Error(u.Recorded(), r.Last())
 		}

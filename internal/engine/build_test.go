@@ -649,6 +649,8 @@ func TestConcurrentNeeds(t *testing.T) {
 	})
 }
 
+func nothing() {}
+
 // A subject is recorded once, however often a run looks at it, and if it always sees the same, that is all.
 func TestOneObservationASubject(t *testing.T) {
 	w, s := newWorld(), newStore()
@@ -657,14 +659,14 @@ func TestOneObservationASubject(t *testing.T) {
 		for range 2 {
 			for i := range 40 { // more than are looked through one by one
 				r.See(sawFile, fmt.Sprint(i), first)
-				r.SeeLater(sawFile, fmt.Sprint(i))(first)
+				r.SeeLater(sawFile, fmt.Sprint(i))(first, nothing)
 			}
 		}
 		once, again := r.SeeLater(sawFile, "later"), r.SeeLater(sawFile, "later")
 		r.See(sawGlob, "0", digest.Hash{}) // same subject, other kind
 		r.See(sawFile, "later", set)
-		again(set)
-		once(set)
+		again(set, nothing)
+		once(set, nothing)
 		return nil
 	})
 	obs := must(t, w, s, engine.Options{Workers: 1}, w.all())["a"].Trace.Observations
@@ -692,11 +694,15 @@ func TestTornRuns(t *testing.T) {
 			}
 			r.See(sawFile, "3", second)
 		},
-		"gone":        func(r *engine.Run) { r.See(sawFile, "f", first); r.See(sawFile, "f", digest.Hash{}) },
-		"come":        func(r *engine.Run) { r.See(sawGlob, "f", digest.Hash{}); r.See(sawGlob, "f", first) },
-		"later":       func(r *engine.Run) { r.See(sawFile, "f", first); r.SeeLater(sawFile, "f")(second) },
-		"meanwhile":   func(r *engine.Run) { set := r.SeeLater(sawFile, "f"); r.See(sawFile, "f", first); set(second) },
-		"both later":  func(r *engine.Run) { a, b := r.SeeLater(sawFile, "f"), r.SeeLater(sawFile, "f"); b(first); a(second) },
+		"gone":      func(r *engine.Run) { r.See(sawFile, "f", first); r.See(sawFile, "f", digest.Hash{}) },
+		"come":      func(r *engine.Run) { r.See(sawGlob, "f", digest.Hash{}); r.See(sawGlob, "f", first) },
+		"later":     func(r *engine.Run) { r.See(sawFile, "f", first); r.SeeLater(sawFile, "f")(second, nothing) },
+		"meanwhile": func(r *engine.Run) { set := r.SeeLater(sawFile, "f"); r.See(sawFile, "f", first); set(second, nothing) },
+		"both later": func(r *engine.Run) {
+			a, b := r.SeeLater(sawFile, "f"), r.SeeLater(sawFile, "f")
+			b(first, nothing)
+			a(second, nothing)
+		},
 		"by its task": func(r *engine.Run) { r.Tear(sawFile, "f") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -727,11 +733,13 @@ func TestRunIsOver(t *testing.T) {
 	w, s := newWorld(), newStore()
 	w.needs("b")
 	var left *engine.Run
-	var set func(digest.Hash)
+	var set, before func(digest.Hash, func())
+	learnt := 0
 	asked := make(chan error, 1)
 	w.add("a", func(r *engine.Run) error {
 		left = r
-		set = r.SeeLater(sawFile, "later")
+		set, before = r.SeeLater(sawFile, "later"), r.SeeLater(sawFile, "before")
+		before(digest.Of([]byte("x")), func() { learnt++ })
 		began := make(chan bool)
 		go func() {
 			close(began)
@@ -747,7 +755,10 @@ func TestRunIsOver(t *testing.T) {
 	}
 	n := len(tr.Observations)
 	left.See(sawFile, "f", digest.Of([]byte("x")))
-	set(digest.Of([]byte("x")))
+	set(digest.Of([]byte("x")), func() { learnt++ })
+	if learnt != 1 {
+		t.Errorf("of two, %d were learnt", learnt)
+	}
 	left.Tear(sawFile, "f")
 	if _, err := left.Need("b"); !errors.Is(err, engine.ErrOver) {
 		t.Errorf("a run that is over asks: %v", err)

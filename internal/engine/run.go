@@ -84,8 +84,9 @@ func (r *Run) See(kind Kind, subject string, value digest.Hash) {
 }
 
 // SeeLater reserves the place of a leaf observation whose value is known later: for a large file that is hashed while
-// it is read. The returned function sets the value.
-func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
+// it is read. The returned function sets the value, and calls learn, which keeps it where others read it after the run. When the
+// run has ended, it does nothing.
+func (r *Run) SeeLater(kind Kind, subject string) func(h digest.Hash, learn func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := Observation{Kind: kind, Subject: subject}
@@ -97,10 +98,14 @@ func (r *Run) SeeLater(kind Kind, subject string) func(digest.Hash) {
 		}
 		r.later[at] = true
 	}
-	return func(h digest.Hash) {
+	return func(h digest.Hash, learn func()) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if at >= 0 && !r.over {
+		if r.over {
+			return
+		}
+		learn()
+		if at >= 0 {
 			r.settle(at, h)
 		}
 	}
@@ -135,16 +140,6 @@ func (r *Run) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
-}
-
-// Record calls f unless the run has ended; End waits for it. It is for what a run learns besides its observations, and others read after
-// its end.
-func (r *Run) Record(f func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		f()
-	}
 }
 
 // isOver reports whether the run has ended.

@@ -232,15 +232,16 @@ func (j *Job) torn(o *engine.Observation) error {
 
 // saw records the content of a file that did not change while it was read. hash is called only if the table does not know the hash.
 func (j *Job) saw(path string, i source.Index, f opened, hash func() digest.Hash) {
-	j.run.See(SawFile, path, j.know(i, f, hash))
+	j.run.SeeLater(SawFile, path)(j.know(i, f, hash))
 }
 
-func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Hash {
+// know returns the hash of a file, and how the table of files learns it.
+func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) (h digest.Hash, learn func()) {
 	known := j.w.Table.At(i)
 	if !known.Hash.IsZero() && known.Stat == f.stat && !known.Racy {
-		return known.Hash
+		return known.Hash, func() {}
 	}
-	h := hash()
+	h = hash()
 	if !known.Hash.IsZero() && known.Hash != h {
 		// Other jobs may have seen the old content: the next build must check all traces.
 		_, path := j.w.Table.PathOf(i)
@@ -249,8 +250,7 @@ func (j *Job) know(i source.Index, f opened, hash func() digest.Hash) digest.Has
 		j.w.unsettled(shown)
 		j.w.mu.Unlock()
 	}
-	j.run.Record(func() { j.w.Table.Know(i, f.stat, h, f.at) })
-	return h
+	return h, func() { j.w.Table.Know(i, f.stat, h, f.at) }
 }
 
 // stream is an open file that is too large for memory. It is hashed while it is read from start to end, or else when it is closed.
@@ -259,7 +259,7 @@ type stream struct {
 	j    *Job
 	path string
 	i    source.Index
-	set  func(digest.Hash)
+	set  func(h digest.Hash, learn func())
 
 	mu   sync.Mutex
 	hash *digest.Hasher // nil: it is not read in order
@@ -327,7 +327,7 @@ func (s *stream) Close() error {
 	s.done = true
 	defer s.File.Close()
 	var err error
-	h := s.j.know(s.i, s.opened, func() digest.Hash {
+	h, learn := s.j.know(s.i, s.opened, func() digest.Hash {
 		if s.hash != nil && s.read == s.stat.Size {
 			return s.hash.Sum()
 		}
@@ -340,7 +340,7 @@ func (s *stream) Close() error {
 	if err != nil {
 		return s.j.mayPass(s.j.unreadable(s.path, err))
 	}
-	s.set(h)
+	s.set(h, learn)
 	if after, err := source.StatFile(s.File); err != nil || after != s.stat {
 		return s.j.changed(s.path)
 	}
