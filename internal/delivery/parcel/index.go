@@ -16,6 +16,7 @@ var le = binary.LittleEndian
 // index is a parcel's index without its position.
 type index struct {
 	records  []byte
+	bits     int
 	types    int
 	sections [kilnrt.Sections][]byte // without the directory
 	digest   digest.Hash
@@ -24,7 +25,7 @@ type index struct {
 // index builds the index, when the places of all items are known.
 func (c *contents) index(dictionary []byte) (*index, error) {
 	items := c.items
-	x := &index{records: make([]byte, len(items)*kilnrt.RecordSize)}
+	x := &index{records: make([]byte, len(items)*kilnrt.RecordSize), bits: c.bits}
 	types := typesOf(items)
 	if x.types = len(types); x.types > kilnrt.MaxTypes {
 		return nil, fmt.Errorf("%w: %d types are more than %d", ErrResource, x.types, kilnrt.MaxTypes)
@@ -110,41 +111,45 @@ type tables struct {
 	ids, uuids, names []byte
 }
 
+// bitsFor is the least with 2^bits >= 2 x count.
+func bitsFor(count int) int { return max(1, bits.Len(uint(max(2*count-1, 0)))) }
+
 // makeTables builds the tables of items, which are sorted by id. Two with the same id, UUID and sub id, or name are an error.
-func makeTables(items []item) (tables, error) {
-	t := tables{bits: max(1, bits.Len(uint(max(2*len(items)-1, 0))))} // the least with 2^bits >= 2 x count
-	for _, one := range []struct {
-		what string
-		to   *[]byte
-		key  func(*item) (uint32, bool)
-		same func(a, b *item) bool
-	}{
-		{"id", &t.ids, func(it *item) (uint32, bool) { return it.ID, true }, func(a, b *item) bool { return a.ID == b.ID }},
-		{"UUID and sub id", &t.uuids, func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
-			func(a, b *item) bool { return a.UUID == b.UUID && a.SubID == b.SubID }},
-		{"name", &t.names, func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },
-			func(a, b *item) bool { return a.Name == b.Name }},
-	} {
-		b := make([]byte, 8<<t.bits)
-		mask := 1<<t.bits - 1
-		for i := range items {
-			key, ok := one.key(&items[i])
-			if !ok {
-				continue
-			}
-			at := kilnrt.Bucket(key, t.bits)
-			for n := le.Uint32(b[8*at+4:]); n != 0; n = le.Uint32(b[8*at+4:]) {
-				if other := &items[n-1]; le.Uint32(b[8*at:]) == key && one.same(other, &items[i]) {
-					return t, fmt.Errorf("%w: %s and %s have one %s", ErrResource, other.Label(), items[i].Label(), one.what)
-				}
-				at = (at + 1) & mask
-			}
-			le.PutUint32(b[8*at:], key)
-			le.PutUint32(b[8*at+4:], uint32(i+1))
-		}
-		*one.to = b
+func makeTables(items []item, bits int) (t tables, err error) {
+	t.bits = bits
+	t.ids, err = table(items, bits, "id", func(it *item) (uint32, bool) { return it.ID, true },
+		func(a, b *item) bool { return a.ID == b.ID })
+	if err == nil {
+		t.uuids, err = table(items, bits, "UUID and sub id", func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
+			func(a, b *item) bool { return a.UUID == b.UUID && a.SubID == b.SubID })
 	}
-	return t, nil
+	if err == nil {
+		t.names, err = table(items, bits, "name", func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },
+			func(a, b *item) bool { return a.Name == b.Name })
+	}
+	return t, err
+}
+
+// table builds one of them: of the items that have a key. Two that are the same are an error.
+func table(items []item, bits int, what string, key func(*item) (uint32, bool), same func(a, b *item) bool) ([]byte, error) {
+	b := make([]byte, 8<<bits)
+	mask := 1<<bits - 1
+	for i := range items {
+		k, ok := key(&items[i])
+		if !ok {
+			continue
+		}
+		at := kilnrt.Bucket(k, bits)
+		for n := le.Uint32(b[8*at+4:]); n != 0; n = le.Uint32(b[8*at+4:]) {
+			if other := &items[n-1]; le.Uint32(b[8*at:]) == k && same(other, &items[i]) {
+				return nil, fmt.Errorf("%w: %s and %s have one %s", ErrResource, other.Label(), items[i].Label(), what)
+			}
+			at = (at + 1) & mask
+		}
+		le.PutUint32(b[8*at:], k)
+		le.PutUint32(b[8*at+4:], uint32(i+1))
+	}
+	return b, nil
 }
 
 // digestOf is the hash of everything in a parcel, independent of positions.

@@ -144,9 +144,9 @@ func killAt(t *testing.T, path string, rs []Resource, steps, thirds int) bool {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c := &change{old: p, header: p.Header(), was: was, now: now.items}
+	c := &change{old: p, header: p.Header(), was: was, now: now}
 	c.compare()
-	_, err = c.append(&killed{f: f, rng: rand.New(rand.NewPCG(uint64(steps), uint64(thirds))), left: steps, thirds: thirds}, now, c.keep(), 0, Options{})
+	_, err = c.append(&killed{f: f, rng: rand.New(rand.NewPCG(uint64(steps), uint64(thirds))), left: steps, thirds: thirds}, c.keep(), 0, Options{})
 	if err != nil && !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}

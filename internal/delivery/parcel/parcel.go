@@ -114,7 +114,7 @@ func prepare(rs []Resource, o Options) (*contents, error) {
 	if !sorted {
 		slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	t, err := makeTables(items)
+	t, err := makeTables(items, bitsFor(len(items)))
 	return &contents{items, t}, err
 }
 

@@ -264,3 +264,25 @@ func FuzzUpdate(f *testing.F) {
 		}
 	})
 }
+
+// TestLargerTables: another writer may make larger tables than ours. A change of contents leaves them as they are.
+func TestLargerTables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p")
+	rs := some(rand.New(rand.NewPCG(1, 2)), 40)
+	c, err := prepare(rs, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.tables, err = makeTables(c.items, c.bits+3); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(path, c, Options{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, path, rs)
+	rs[7] = with(rs[7], []byte("other"))
+	if rep, err := Update(path, rs, Options{}); err != nil || rep.How != Appended {
+		t.Fatal(rep, err)
+	}
+	holds(t, path, rs)
+}

@@ -76,7 +76,7 @@ type change struct {
 	old     *kilnrt.Parcel
 	header  kilnrt.Header
 	was     []item
-	now     []item
+	now     *contents
 	earlier []int // for each of now, the index in was of the item with the same id; -1: none
 	same    bool  // ids, UUIDs, names, types and needs are unchanged: records are written in their pages
 	touched []int // indexes of now whose record changes, if same
@@ -89,7 +89,7 @@ func (s *Stored) Update(path string, rs []Resource, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	c := &change{old: s.p, header: s.p.Header(), was: s.items, now: now.items}
+	c := &change{old: s.p, header: s.p.Header(), was: s.items, now: now}
 	rep := c.compare()
 	fresh := c.keep()
 	if o.Sign == nil {
@@ -99,7 +99,7 @@ func (s *Stored) Update(path string, rs []Resource, o Options) (Report, error) {
 		if rep.Added+rep.Removed+rep.Changed == 0 && len(c.touched) == 0 && c.same {
 			return resign(path, c.old, o)
 		}
-		if _, err := loadOrder(c.now, nil); err != nil {
+		if _, err := loadOrder(c.now.items, nil); err != nil {
 			return Report{}, err
 		}
 		waste := c.header.Waste + c.dropped + c.indexWaste()
@@ -110,7 +110,7 @@ func (s *Stored) Update(path string, rs []Resource, o Options) (Report, error) {
 			}
 			defer f.Close()
 			rep.How = Appended
-			rep.Written, err = c.append(f, now, fresh, waste, o)
+			rep.Written, err = c.append(f, fresh, waste, o)
 			return rep, errors.Join(err, f.Close())
 		}
 	}
@@ -133,23 +133,23 @@ func resign(path string, old *kilnrt.Parcel, o Options) (Report, error) {
 // compare finds the differences.
 func (c *change) compare() Report {
 	var rep Report
-	c.same = len(c.was) == len(c.now)
-	c.earlier = make([]int, len(c.now))
+	c.same = len(c.was) == len(c.now.items)
+	c.earlier = make([]int, len(c.now.items))
 	i, k := 0, 0
-	for i < len(c.was) || k < len(c.now) {
+	for i < len(c.was) || k < len(c.now.items) {
 		switch {
-		case k == len(c.now) || i < len(c.was) && c.was[i].ID < c.now[k].ID:
+		case k == len(c.now.items) || i < len(c.was) && c.was[i].ID < c.now.items[k].ID:
 			rep.Removed++
 			i++
 			c.same = false
-		case i == len(c.was) || c.was[i].ID > c.now[k].ID:
+		case i == len(c.was) || c.was[i].ID > c.now.items[k].ID:
 			rep.Added++
 			c.earlier[k] = -1
 			k++
 			c.same = false
 		default:
 			c.earlier[k] = i
-			a, b := &c.was[i], &c.now[k]
+			a, b := &c.was[i], &c.now.items[k]
 			alike := a.alike(b)
 			c.same = c.same && alike
 			if !alike || a.Hash != b.Hash || a.Size != b.Size || a.codec != b.codec || a.Align != b.Align {
@@ -173,7 +173,7 @@ func (c *change) keep() (fresh []int) {
 	from := c.equal()
 	used := make([]bool, len(c.was))
 	for i, k := range from {
-		it := &c.now[i]
+		it := &c.now.items[i]
 		if it.Size == 0 {
 			continue
 		}
@@ -200,7 +200,7 @@ func (c *change) equal() []int {
 	from := slices.Clone(c.earlier)
 	others := map[blobKey]int{} // of those that had another content: few, as a rule
 	for i, k := range from {
-		if it := &c.now[i]; it.Size > 0 && (k < 0 || c.was[k].key() != it.key()) {
+		if it := &c.now.items[i]; it.Size > 0 && (k < 0 || c.was[k].key() != it.key()) {
 			from[i] = -1
 			others[it.key()] = -1
 		}
@@ -213,7 +213,7 @@ func (c *change) equal() []int {
 		}
 	}
 	for i, k := range from {
-		it := &c.now[i]
+		it := &c.now.items[i]
 		if k < 0 && it.Size > 0 {
 			from[i] = others[it.key()]
 		}
@@ -247,8 +247,8 @@ func (c *change) drop(used []bool) {
 
 // touch finds the items whose record changes. fresh is ascending.
 func (c *change) touch(fresh []int) {
-	for i := range c.now {
-		a, b := &c.was[i], &c.now[i]
+	for i := range c.now.items {
+		a, b := &c.was[i], &c.now.items[i]
 		isFresh := len(fresh) > 0 && fresh[0] == i
 		if isFresh {
 			fresh = fresh[1:]
@@ -261,9 +261,9 @@ func (c *change) touch(fresh []int) {
 
 // forget forgets stored positions: with another dictionary the bytes differ.
 func (c *change) forget() {
-	for i := range c.now {
-		if c.now[i].codec == kilnrt.ZstdDict {
-			c.now[i].stored = nil
+	for i := range c.now.items {
+		if c.now.items[i].codec == kilnrt.ZstdDict {
+			c.now.items[i].stored = nil
 		}
 	}
 }
@@ -296,12 +296,12 @@ func (c *change) pages() []int {
 }
 
 // append writes new parts after the existing ones, and makes them valid with the other slot.
-func (c *change) append(f file, now *contents, fresh []int, waste int64, o Options) (int64, error) {
+func (c *change) append(f file, fresh []int, waste int64, o Options) (int64, error) {
 	w := &writer{f: f, pos: c.header.End, begun: c.header.End}
-	if err := w.payloads(c.now, fresh, o); err != nil {
+	if err := w.payloads(c.now.items, fresh, o); err != nil {
 		return w.written, err
 	}
-	x, err := now.index(o.Dictionary)
+	x, err := c.now.index(o.Dictionary)
 	if err != nil {
 		return w.written, err
 	}
@@ -311,7 +311,7 @@ func (c *change) append(f file, now *contents, fresh []int, waste int64, o Optio
 	h := c.header
 	h.Generation++
 	h.Waste = waste
-	h.Count, h.Bits = len(c.now), now.bits
+	h.Count = len(c.now.items)
 	if c.same {
 		err = c.appendPages(w, &h, x)
 	} else {
@@ -365,7 +365,7 @@ func Compact(path string, first []uint32) error {
 	if err != nil {
 		return err
 	}
-	t, err := makeTables(s.items)
+	t, err := makeTables(s.items, bitsFor(len(s.items)))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func write(path string, c *contents, o Options, was *kilnrt.Parcel) error {
 		if x.sections[kilnrt.SectionSignature], err = o.signature(x.digest); err != nil {
 			return err
 		}
-		h := &kilnrt.Header{Generation: 1, Count: len(c.items), Bits: c.bits, Order: o.Order}
+		h := &kilnrt.Header{Generation: 1, Count: len(c.items), Order: o.Order}
 		if err := w.index(h, x); err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func (w *writer) index(h *kilnrt.Header, x *index) error {
 	if err != nil {
 		return err
 	}
-	h.Types, h.Digest = x.types, x.digest
+	h.Bits, h.Types, h.Digest = x.bits, x.types, x.digest
 	x.sections[kilnrt.SectionDirectory] = directory(x.records, func(k int) int64 { return first + int64(k)*page })
 	for i, b := range x.sections {
 		if err := w.section(h, i, b); err != nil {
