@@ -215,6 +215,13 @@ func assign() {
 
 // assignRest does the rest of assign for n registers of four pixels.
 func assignRest(n int, pix, weights, masks, index, sums Mem) {
+	assignIndices(n, pix, index)
+	assignWeights(n, weights, masks, sums)
+	assignErrors(n, pix, masks, sums)
+}
+
+// assignIndices leaves the differences from the first endpoint in Y0 to Y3 and the indices in Y4 and Y5, and stores these.
+func assignIndices(n int, pix, index Mem) {
 	e0, d, scale, top := y(12), y(13), reg.Y14, reg.Y15
 	for k := range n { // Y0 to Y3: pixels minus e0; Y4 to Y7: their dot products
 		VMOVDQU(pix.Offset(k*lane), y(k))
@@ -248,6 +255,10 @@ func assignRest(n int, pix, weights, masks, index, sums Mem) {
 	VEXTRACTI128(Imm(1), y(6), reg.X7)
 	VPACKUSWB(reg.X7, reg.X6, reg.X6)
 	VMOVDQU(reg.X6, index)
+}
+
+// assignWeights turns the indices in Y4 and Y5 to weights, and stores the sums of these and of their squares.
+func assignWeights(n int, weights, masks, sums Mem) {
 	VMOVDQU(weights, reg.Y14)
 	VMOVDQU(weights.Offset(lane), reg.Y15)
 	for k := range n / 2 { // Y4 and Y5: weights, 0 beyond the last pixel
@@ -267,6 +278,11 @@ func assignRest(n int, pix, weights, masks, index, sums Mem) {
 	VMOVD(reg.X6, sums)
 	across(reg.Y7, reg.X7, reg.X8)
 	VMOVD(reg.X7, sums.Offset(4))
+}
+
+// assignErrors stores the sums of weights times pixels, and returns the error.
+func assignErrors(n int, pix, masks, sums Mem) {
+	d := y(13)
 	errs, wp := y(10), y(11)
 	VPXOR(errs, errs, errs)
 	VPXOR(wp, wp, wp)
@@ -350,6 +366,41 @@ func round() {
 	VBROADCASTSS(q.Offset(4), by)
 	VMULPS(mode.Offset(scales*lane), x, reg.Y7)
 	VCVTTPS2DQ(reg.Y7, reg.Y7)
+	roundSides(mode, values, offs, costs, cross)
+	parityCosts(parities, costs, cross, offs, mode.Offset(used*lane))
+	roundChoose(parities)
+	second, chosen := reg.X2, reg.X3
+	best := GP64()
+	VMOVD(chosen, best.As32())
+	VINSERTI128(Imm(1), second, reg.Y1, reg.Y9)
+	for p := range 2 {
+		VMOVDQU(values(p, 0), y(p))
+		VBLENDVPS(reg.Y9, values(p, 1), y(p), y(p))
+	}
+	at := GP64()
+	MOVQ(best, at)
+	SHLQ(Imm(5), at)
+	VMOVDQU(Mem{Base: both, Index: at, Scale: 1}, reg.Y2)
+	VBLENDVPS(reg.Y2, reg.Y1, reg.Y0, reg.Y0)
+	VPAND(mode.Offset(used*lane), reg.Y0, reg.Y0)
+	VMOVDQU(reg.Y0, shown)
+	VPSRLVD(mode.Offset(drops*lane), reg.Y0, reg.Y0)
+	VEXTRACTI128(Imm(1), reg.Y0, reg.X1)
+	VPACKUSDW(reg.X1, reg.X0, reg.X0)
+	VPACKUSWB(reg.X0, reg.X0, reg.X0)
+	VMOVQ(reg.X0, stored)
+	MOVQ(best, at)
+	ANDQ(Imm(1), at)
+	MOVB(at.As8(), stored.Offset(8))
+	SHRQ(Imm(1), best)
+	MOVB(best.As8(), stored.Offset(9))
+	VZEROUPPER()
+	RET()
+}
+
+// roundSides stores the values below and above the wanted ones, for both parities, and what they cost.
+func roundSides(mode Mem, values, offs, costs, cross func(p, side int) Mem) {
+	x, zero, top, ac, by := y(8), y(9), y(10), y(11), y(12)
 	for p := range 2 {
 		below, above, one := reg.Y0, reg.Y1, reg.Y2
 		VPCMPEQD(one, one, one)
@@ -383,8 +434,11 @@ func round() {
 			VMOVUPS(reg.Y3, cross(p, side))
 		}
 	}
+}
+
+// roundChoose finds the parities that cost least: the sides of both endpoints to X1 and X2, the parities to X3.
+func roundChoose(parities reg.Register) {
 	least, first, second, chosen, better := reg.X0, reg.X1, reg.X2, reg.X3, reg.X4
-	parityCosts(parities, costs, cross, offs, mode.Offset(used*lane))
 	bits := GP32()
 	MOVL(U32(0x7f7fffff), bits)
 	VMOVD(bits, least)
@@ -414,32 +468,6 @@ func round() {
 		VBLENDVPS(better, reg.X6, chosen, chosen)
 		Label(skip)
 	}
-	best := GP64()
-	VMOVD(chosen, best.As32())
-	VINSERTI128(Imm(1), second, reg.Y1, reg.Y9)
-	for p := range 2 {
-		VMOVDQU(values(p, 0), y(p))
-		VBLENDVPS(reg.Y9, values(p, 1), y(p), y(p))
-	}
-	at := GP64()
-	MOVQ(best, at)
-	SHLQ(Imm(5), at)
-	VMOVDQU(Mem{Base: both, Index: at, Scale: 1}, reg.Y2)
-	VBLENDVPS(reg.Y2, reg.Y1, reg.Y0, reg.Y0)
-	VPAND(mode.Offset(used*lane), reg.Y0, reg.Y0)
-	VMOVDQU(reg.Y0, shown)
-	VPSRLVD(mode.Offset(drops*lane), reg.Y0, reg.Y0)
-	VEXTRACTI128(Imm(1), reg.Y0, reg.X1)
-	VPACKUSDW(reg.X1, reg.X0, reg.X0)
-	VPACKUSWB(reg.X0, reg.X0, reg.X0)
-	VMOVQ(reg.X0, stored)
-	MOVQ(best, at)
-	ANDQ(Imm(1), at)
-	MOVB(at.As8(), stored.Offset(8))
-	SHRQ(Imm(1), best)
-	MOVB(best.As8(), stored.Offset(9))
-	VZEROUPPER()
-	RET()
 }
 
 // parityCosts computes the least costs of parities, the sums over the channels, and for which sides of both endpoints: of parities 0
@@ -519,13 +547,24 @@ func span() {
 	Load(Param("n"), n)
 	broadcast("inverse", inverse)
 	sum, ends := Mem{Base: Load(Param("sum"), GP64())}, Mem{Base: Load(Param("ends"), GP64())}
+	kept := []reg.VecPhysical{reg.Y12, reg.Y13, reg.Y14, reg.Y15}
+	spanSums(pix, masks, pairs, kept)
+	rows, v := []reg.VecPhysical{reg.X0, reg.X1, reg.X2, reg.X3}, reg.X8
+	spanCovariance(n, sum, rows, v)
+	spanAxis(rows, v)
+	spanExtremes(masks, apart, ends, inverse, v, kept)
+	VZEROUPPER()
+	RET()
+}
+
+// spanSums adds the products of channels to Y0 to Y3, and the channels to Y4.
+func spanSums(pix, masks, pairs Mem, kept []reg.VecPhysical) {
 	ones := reg.Y9
 	VPCMPEQW(ones, ones, ones)
 	VPSRLW(Imm(15), ones, ones)
 	for i := range 5 {
 		VPXOR(y(i), y(i), y(i))
 	}
-	kept := []reg.VecPhysical{reg.Y12, reg.Y13, reg.Y14, reg.Y15}
 	for k, p := range kept {
 		VMOVDQU(pix.Offset(k*lane), p)
 		VPAND(masks.Offset((2+k)*lane), p, p)
@@ -538,8 +577,11 @@ func span() {
 		VPMADDWD(ones, reg.Y5, reg.Y5)
 		VPADDD(reg.Y5, reg.Y4, reg.Y4)
 	}
-	rows := []reg.VecPhysical{reg.X0, reg.X1, reg.X2, reg.X3}
-	sums, count, v, most := reg.X4, reg.X5, reg.X8, reg.X9
+}
+
+// spanCovariance computes n times the covariance of channels, and v, its row of the largest variance.
+func spanCovariance(n reg.Register, sum Mem, rows []reg.VecPhysical, v reg.VecPhysical) {
+	sums, count, most := reg.X4, reg.X5, reg.X9
 	for i, r := range append(rows, sums) {
 		VEXTRACTI128(Imm(1), y(i), reg.X6)
 		VPADDD(reg.X6, r, r)
@@ -562,6 +604,11 @@ func span() {
 		VBLENDVPS(reg.X7, reg.X6, most, most)
 		VBLENDVPS(reg.X7, rows[i], v, v)
 	}
+}
+
+// spanAxis turns v to the principal axis, of length 1.
+func spanAxis(rows []reg.VecPhysical, v reg.VecPhysical) {
+	most := reg.X9
 	ahead := func(from, to reg.VecPhysical) { // sums the four floats in their order, in X6, to the lowest
 		VPSHUFD(Imm(0xe5), from, reg.X6)
 		VADDSS(reg.X6, from, to)
@@ -602,6 +649,11 @@ func span() {
 	VPSHUFD(Imm(0), most, most)
 	VMULPS(most, v, v)
 	Label("spanFound")
+}
+
+// spanExtremes stores the first and the last pixel along v.
+func spanExtremes(masks, apart, ends Mem, inverse, v reg.VecPhysical, kept []reg.VecPhysical) {
+	sums := reg.X4
 	mean := reg.X10
 	VCVTDQ2PS(sums, mean)
 	VMULPS(inverse, mean, mean)
@@ -646,773 +698,4 @@ func span() {
 		VADDPS(extreme, mean, extreme)
 		VMOVUPS(extreme, ends.Offset(16*i))
 	}
-	VZEROUPPER()
-	RET()
-}
-
-// Rows of a batch6 of bptc, each of eight numbers.
-const (
-	masks6, tops6                         = 0, 16
-	count6, inverse6, levels6, step6, by6 = 32, 33, 34, 35, 36
-	low6, high6, ends6                    = 37, 40, 43
-	err6, sums6, index6                   = 49, 50, 55
-	one6, half6, round6                   = 71, 72, 73
-	round64of6, tiny6, most6              = 74, 75, 76
-	least6, anchor6, paired6, top6        = 77, 80, 83, 84
-	at6, stored6, info6, modes6           = 85, 91, 97, 98
-)
-
-// batch has the pointers of a function for eight groups of pixels.
-type batch struct {
-	rows, pix reg.Register
-	scale     Mem // memory of pass
-}
-
-func batchOf() batch {
-	return batch{rows: Load(Param("batch"), GP64()), pix: Load(Param("pix"), GP64())}
-}
-
-func (b batch) row(i int) Mem { return Mem{Base: b.rows}.Offset(i * lane) }
-
-// each writes a loop over the 16 pixels. The body gets the channels of the pixel, and its row in a table of rows for pixels.
-func (b batch) each(name string, body func(channel func(int) Mem, row func(int) Mem)) {
-	pix, rows, n := GP64(), GP64(), GP64()
-	MOVQ(b.pix, pix)
-	MOVQ(b.rows, rows)
-	MOVQ(U32(16), n)
-	Label(name)
-	body(func(c int) Mem { return Mem{Base: pix}.Offset(4 * c) }, func(i int) Mem { return Mem{Base: rows}.Offset(i * lane) })
-	ADDQ(Imm(16), pix)
-	ADDQ(Imm(lane), rows)
-	DECQ(n)
-	JNZ(LabelRef(name))
-}
-
-// settle6 writes a function that does the same as batch6.settle of bptc, for all groups at once.
-func settle6() {
-	TEXT("settle6", NOSPLIT, "func(batch *[105][8]float32, pix *float32, rounds int)")
-	Doc("settle6 finds a line for each of eight groups of pixels, as batch6.settle does.")
-	b := batchOf()
-	rounds := Load(Param("rounds"), GP64())
-	memory := AllocLocal(10 * lane)
-	sum := func(c int) Mem { return memory.Offset(c * lane) }
-	best := func(i int) Mem { return memory.Offset((3 + i) * lane) }
-	b.scale = memory.Offset(9 * lane)
-	b.span6(sum)
-	VMOVUPS(b.row(most6), reg.Y0)
-	VMOVUPS(reg.Y0, b.row(err6))
-	Label("settle6Round")
-	for i := range 6 {
-		VMOVUPS(b.row(ends6+i), reg.Y0)
-		VMAXPS(b.row(low6+i%3), reg.Y0, reg.Y0)
-		VMINPS(b.row(high6+i%3), reg.Y0, reg.Y0)
-		VMOVUPS(reg.Y0, b.row(ends6+i))
-	}
-	b.pass6("settle6Pass", false)
-	least := reg.Y9
-	VMOVUPS(b.row(err6), least)
-	VCMPPS(Imm(1), least, reg.Y0, reg.Y10)
-	VBLENDVPS(reg.Y10, reg.Y0, least, least)
-	VMOVUPS(least, b.row(err6))
-	for i := range 6 {
-		VMOVUPS(best(i), reg.Y11)
-		VBLENDVPS(reg.Y10, b.row(ends6+i), reg.Y11, reg.Y11)
-		VMOVUPS(reg.Y11, best(i))
-	}
-	DECQ(rounds)
-	JL(LabelRef("settle6Done"))
-	count, det, inverse := reg.Y6, reg.Y7, reg.Y8
-	VMOVUPS(b.row(count6), count)
-	VMULPS(count, reg.Y2, det)
-	VMULPS(reg.Y1, reg.Y1, reg.Y10)
-	VSUBPS(reg.Y10, det, det)
-	VMOVUPS(b.row(one6), inverse)
-	VMAXPS(b.row(tiny6), det, reg.Y10)
-	VDIVPS(reg.Y10, inverse, inverse)
-	VXORPS(reg.Y10, reg.Y10, reg.Y10)
-	VCMPPS(Imm(1), det, reg.Y10, det)
-	for c := range 3 {
-		first, q, slope := reg.Y10, reg.Y11, reg.Y12
-		VMOVUPS(b.row(ends6+c), first)
-		VMULPS(first, count, reg.Y13)
-		VMOVUPS(sum(c), q)
-		VSUBPS(reg.Y13, q, q)
-		VMULPS(y(3+c), count, slope)
-		VMULPS(q, reg.Y1, reg.Y13)
-		VSUBPS(reg.Y13, slope, slope)
-		VMULPS(inverse, slope, slope)
-		VANDPS(det, slope, slope)
-		VMULPS(slope, reg.Y1, reg.Y13)
-		VSUBPS(reg.Y13, q, q)
-		VMULPS(b.row(inverse6), q, q)
-		VADDPS(q, first, first)
-		VMOVUPS(first, b.row(ends6+c))
-		VADDPS(slope, first, first)
-		VMOVUPS(first, b.row(ends6+3+c))
-	}
-	JMP(LabelRef("settle6Round"))
-	Label("settle6Done")
-	for i := range 6 {
-		VMOVUPS(best(i), reg.Y0)
-		VMOVUPS(reg.Y0, b.row(ends6+i))
-	}
-	b.orient6()
-	b.mode6()
-	b.store6()
-	b.pass6("settle6Judge", true)
-	for i := range 6 {
-		VMOVUPS(y(i), b.row(err6+i))
-	}
-	VZEROUPPER()
-	RET()
-}
-
-// orient6 swaps the endpoints whose anchor is nearer to the second, and stores them as integers.
-func (b batch) orient6() {
-	t, swap := reg.Y14, reg.Y13
-	for c := range 3 { // endpoints in Y0 to Y2, and Y3 to Y5
-		VMOVUPS(b.row(ends6+c), y(c))
-		VMOVUPS(b.row(ends6+3+c), y(3+c))
-		VADDPS(y(3+c), y(c), y(6))
-		VMULPS(b.row(half6), y(6), y(6))
-		VMOVUPS(b.row(anchor6+c), y(7))
-		VSUBPS(y(6), y(7), y(7))
-		VSUBPS(y(c), y(3+c), y(6))
-		if c == 0 {
-			VMULPS(y(6), y(7), t)
-		} else {
-			VMULPS(y(6), y(7), y(7))
-			VADDPS(y(7), t, t)
-		}
-	}
-	VXORPS(y(6), y(6), y(6))
-	VCMPPS(Imm(1), t, y(6), swap)
-	for c := range 3 {
-		for end := range 2 {
-			VBLENDVPS(swap, y(3-3*end+c), y(3*end+c), y(6))
-			VADDPS(b.row(least6+c), y(6), y(6))
-			VADDPS(b.row(round6), y(6), y(6))
-			VPSUBD(b.row(round6), y(6), y(6))
-			VMOVUPS(y(6), b.row(at6+3*end+c))
-		}
-	}
-}
-
-// first6 replaces the numbers of second subsets by those of first ones.
-func (b batch) first6(of, to, free reg.VecPhysical) {
-	VPSHUFD(Imm(0xa0), of, to)
-	VMOVUPS(b.row(paired6), free)
-	VBLENDVPS(free, to, of, to)
-}
-
-// mode6 stores the info of the finest mode that can store the endpoints of a block.
-func (b batch) mode6() {
-	for c := range 3 { // Y0 to Y2: the greatest distance from the first endpoint
-		VMOVUPS(b.row(at6+c), y(3))
-		VMOVUPS(b.row(at6+3+c), y(4))
-		b.first6(y(3), y(5), y(6))
-		VPSUBD(y(5), y(3), y(3))
-		VPABSD(y(3), y(3))
-		VPSUBD(y(5), y(4), y(4))
-		VPABSD(y(4), y(4))
-		VPMAXSD(y(4), y(3), y(3))
-		VPSHUFD(Imm(0xb1), y(3), y(4))
-		VPAND(b.row(paired6), y(4), y(4))
-		VPMAXSD(y(4), y(3), y(c))
-	}
-	entry := func(i, j int) Mem { return b.row(modes6).Offset(16*i + 4*j) }
-	two, one := y(3), y(4)
-	VPBROADCASTD(entry(0, 3), two)
-	VPBROADCASTD(entry(10, 3), one)
-	for i := range 14 {
-		to := two
-		if i >= 10 {
-			to = one
-		}
-		for c := range 3 {
-			VPBROADCASTD(entry(i, c), y(5+c))
-			VPCMPGTD(y(c), y(5+c), y(5+c))
-		}
-		VPAND(y(6), y(5), y(5))
-		VPAND(y(7), y(5), y(5))
-		VPBROADCASTD(entry(i, 3), y(6))
-		VBLENDVPS(y(5), y(6), to, to)
-	}
-	VMOVUPS(b.row(paired6), y(5))
-	VBLENDVPS(y(5), two, one, one)
-	VMOVUPS(one, b.row(info6))
-}
-
-// store6 stores the endpoints in the modes.
-func (b batch) store6() {
-	info, drop, half, top, ones := y(0), y(1), y(2), y(3), y(4)
-	VMOVUPS(b.row(info6), info)
-	VPSLLD(Imm(19), info, drop)
-	VPSRLD(Imm(27), drop, drop)
-	VPCMPEQD(ones, ones, ones)
-	VPSRLD(Imm(31), ones, ones)
-	VPSLLVD(drop, ones, half)
-	VPSRLD(Imm(1), half, half)
-	VMOVUPS(b.row(top6), top)
-	VPSRLVD(drop, top, top)
-	narrow := func(v reg.VecPhysical) {
-		VPSRAD(Imm(31), v, y(12))
-		VPABSD(v, v)
-		VPSRLVD(drop, v, v)
-		VPXOR(y(12), v, v)
-		VPSUBD(y(12), v, v)
-	}
-	for c := range 3 {
-		from, low, high := y(5), y(6), y(7)
-		VPSLLD(Imm(uint64(12-4*c)), info, high)
-		VPSRLD(Imm(28), high, high)
-		VPSLLVD(high, ones, high)
-		VPXOR(low, low, low)
-		VPSUBD(high, low, low)
-		VPSUBD(ones, high, high)
-		for end := range 2 {
-			v, wide := y(8), y(9)
-			VMOVUPS(b.row(at6+3*end+c), v)
-			narrow(v)
-			if end == 0 {
-				b.first6(v, from, y(12))
-			}
-			VPSUBD(from, v, v)
-			VPMAXSD(low, v, v)
-			VPMINSD(high, v, v)
-			VPADDD(from, v, v)
-			VMOVUPS(v, b.row(stored6+3*end+c))
-			VPSRAD(Imm(31), v, y(12))
-			VPABSD(v, v)
-			VPSLLVD(drop, v, wide)
-			VPADDD(half, wide, wide)
-			VPXOR(y(10), y(10), y(10))
-			VPCMPEQD(y(10), v, y(10))
-			VPANDN(wide, y(10), wide)
-			VPCMPEQD(top, v, y(10))
-			VBLENDVPS(y(10), b.row(top6), wide, wide)
-			VPXOR(y(12), wide, wide)
-			VPSUBD(y(12), wide, wide)
-			VCVTDQ2PS(wide, wide)
-			VSUBPS(b.row(least6+c), wide, wide)
-			VMOVUPS(wide, b.row(ends6+3*end+c))
-		}
-	}
-}
-
-// span6 finds the lines through the pixels, and stores the sums of the channels.
-func (b batch) span6(sum func(c int) Mem) {
-	for c := range 3 {
-		VXORPS(y(c), y(c), y(c))
-	}
-	b.each("span6Sum", func(channel, row func(int) Mem) {
-		VMOVUPS(row(masks6), reg.Y4)
-		for c := range 3 {
-			VBROADCASTSS(channel(c), reg.Y3)
-			VANDPS(reg.Y4, reg.Y3, reg.Y3)
-			VADDPS(reg.Y3, y(c), y(c))
-		}
-	})
-	for c := range 3 { // Y0 to Y2: means
-		VMOVUPS(y(c), sum(c))
-		VMULPS(b.row(inverse6), y(c), y(c))
-	}
-	for i := 3; i < 9; i++ {
-		VXORPS(y(i), y(i), y(i))
-	}
-	b.each("span6Products", func(channel, row func(int) Mem) {
-		for c := range 3 {
-			VBROADCASTSS(channel(c), y(9+c))
-			VSUBPS(y(c), y(9+c), y(9+c))
-			VANDPS(row(masks6), y(9+c), y(9+c))
-		}
-		to := 3
-		for c := range 3 {
-			for d := c; d < 3; d++ {
-				VMULPS(y(9+c), y(9+d), reg.Y12)
-				VADDPS(reg.Y12, y(to), y(to))
-				to++
-			}
-		}
-	})
-	matrix := [3][3]reg.VecPhysical{{y(3), y(4), y(5)}, {y(4), y(6), y(7)}, {y(5), y(7), y(8)}}
-	v, most := [3]reg.VecPhysical{y(9), y(10), y(11)}, reg.Y12
-	for c := range 3 {
-		VMOVAPS(matrix[0][c], v[c])
-	}
-	VMOVAPS(matrix[0][0], most)
-	for i := 1; i < 3; i++ {
-		VCMPPS(Imm(1), matrix[i][i], most, reg.Y13)
-		VBLENDVPS(reg.Y13, matrix[i][i], most, most)
-		for c := range 3 {
-			VBLENDVPS(reg.Y13, matrix[i][c], v[c], v[c])
-		}
-	}
-	b.power6(matrix, v)
-	low, high, t := reg.Y3, reg.Y4, reg.Y5
-	VXORPS(low, low, low)
-	VXORPS(high, high, high)
-	b.each("span6Extremes", func(channel, row func(int) Mem) {
-		for c := range 3 {
-			VBROADCASTSS(channel(c), reg.Y6)
-			VSUBPS(y(c), reg.Y6, reg.Y6)
-			if c == 0 {
-				VMULPS(v[c], reg.Y6, t)
-			} else {
-				VMULPS(v[c], reg.Y6, reg.Y6)
-				VADDPS(reg.Y6, t, t)
-			}
-		}
-		VANDPS(row(masks6), t, t)
-		VMINPS(t, low, low)
-		VMAXPS(t, high, high)
-	})
-	for c := range 3 {
-		first, last := reg.Y5, reg.Y6
-		VMULPS(v[c], low, first)
-		VADDPS(first, y(c), first)
-		VMULPS(v[c], high, last)
-		VADDPS(last, y(c), last)
-		VADDPS(last, first, reg.Y7)
-		VMULPS(b.row(half6), reg.Y7, reg.Y7)
-		VSUBPS(first, last, last)
-		VMULPS(b.row(by6), last, last)
-		VSUBPS(last, reg.Y7, first)
-		VMOVUPS(first, b.row(ends6+c))
-		VADDPS(last, reg.Y7, last)
-		VMOVUPS(last, b.row(ends6+3+c))
-	}
-}
-
-// power6 turns v to the largest eigenvector of a symmetric matrix, and makes its length 1. It uses Y12 to Y15.
-func (b batch) power6(matrix [3][3]reg.VecPhysical, v [3]reg.VecPhysical) {
-	u := [3]reg.VecPhysical{reg.Y12, reg.Y13, reg.Y14}
-	free := reg.Y15
-	for range 4 {
-		for i := range 3 {
-			VMULPS(matrix[i][0], v[0], u[i])
-			for c := 1; c < 3; c++ {
-				VMULPS(matrix[i][c], v[c], free)
-				VADDPS(free, u[i], u[i])
-			}
-		}
-		for i := range 3 { // without the sign
-			VPSLLD(Imm(1), u[i], v[i])
-			VPSRLD(Imm(1), v[i], v[i])
-		}
-		VMAXPS(v[1], v[0], v[0])
-		VMAXPS(v[2], v[0], v[0])
-		VMAXPS(b.row(tiny6), v[0], v[0])
-		VMOVUPS(b.row(one6), free)
-		VDIVPS(v[0], free, free)
-		for i := range 3 {
-			VMULPS(free, u[i], v[i])
-		}
-	}
-	for i := range 3 {
-		VMULPS(v[i], v[i], u[i])
-	}
-	VADDPS(u[1], u[0], u[0])
-	VADDPS(u[2], u[0], u[0])
-	VMAXPS(b.row(tiny6), u[0], u[0])
-	VSQRTPS(u[0], u[0])
-	VMOVUPS(b.row(one6), free)
-	VDIVPS(u[0], free, free)
-	for i := range 3 {
-		VMULPS(free, v[i], v[i])
-	}
-}
-
-// pass6 gives the pixels the nearest places on the lines. It leaves the error in Y0 and the sums in Y1 to Y5. If the places are final,
-// they are limited by tops, and stored.
-func (b batch) pass6(name string, final bool) {
-	err, w, ww, zero := reg.Y0, reg.Y1, reg.Y2, reg.Y11
-	d := []reg.VecPhysical{reg.Y6, reg.Y7, reg.Y8}
-	for c := range 3 {
-		VMOVUPS(b.row(ends6+3+c), d[c])
-		VSUBPS(b.row(ends6+c), d[c], d[c])
-	}
-	VMULPS(d[0], d[0], reg.Y9)
-	for c := 1; c < 3; c++ {
-		VMULPS(d[c], d[c], reg.Y10)
-		VADDPS(reg.Y10, reg.Y9, reg.Y9)
-	}
-	VMAXPS(b.row(tiny6), reg.Y9, reg.Y9)
-	VMOVUPS(b.row(levels6), reg.Y10)
-	VDIVPS(reg.Y9, reg.Y10, reg.Y9)
-	VMOVUPS(reg.Y9, b.scale)
-	for i := range 6 {
-		VXORPS(y(i), y(i), y(i))
-	}
-	VXORPS(zero, zero, zero)
-	b.each(name, func(channel, row func(int) Mem) {
-		q, u, free := []reg.VecPhysical{reg.Y12, reg.Y13, reg.Y14}, reg.Y15, reg.Y9
-		for c := range 3 {
-			VBROADCASTSS(channel(c), q[c])
-			VSUBPS(b.row(ends6+c), q[c], q[c])
-		}
-		VMULPS(d[0], q[0], u)
-		for c := 1; c < 3; c++ {
-			VMULPS(d[c], q[c], free)
-			VADDPS(free, u, u)
-		}
-		VMULPS(b.scale, u, u)
-		VMAXPS(zero, u, u)
-		if final {
-			VMINPS(row(tops6), u, u)
-			VADDPS(b.row(round6), u, u)
-			VMOVUPS(u, row(index6))
-		} else {
-			VMINPS(b.row(levels6), u, u)
-			VADDPS(b.row(round6), u, u)
-		}
-		VSUBPS(b.row(round6), u, u)
-		VMULPS(b.row(step6), u, u)
-		VADDPS(b.row(round64of6), u, u)
-		VSUBPS(b.row(round64of6), u, u)
-		VANDPS(row(masks6), u, u)
-		VADDPS(u, w, w)
-		VMULPS(u, u, free)
-		VADDPS(free, ww, ww)
-		for c := range 3 {
-			VMULPS(q[c], u, free)
-			VADDPS(free, y(3+c), y(3+c))
-		}
-		for c := range 3 {
-			VMULPS(d[c], u, free)
-			VSUBPS(free, q[c], q[c])
-			VMULPS(q[c], q[c], q[c])
-		}
-		VADDPS(q[1], q[0], q[0])
-		VADDPS(q[2], q[0], q[0])
-		VANDPS(row(masks6), q[0], q[0])
-		VADDPS(q[0], err, err)
-	})
-}
-
-// judge6 writes a function that does the same as batch6.judge of bptc, for all groups at once.
-func judge6() {
-	TEXT("judge6", NOSPLIT, "func(batch *[105][8]float32, pix *float32)")
-	Doc("judge6 measures the line of each of eight groups of pixels, as batch6.judge does.")
-	b := batchOf()
-	b.scale = AllocLocal(lane)
-	b.pass6("judge6Pass", true)
-	for i := range 6 { // the error, then the sums
-		VMOVUPS(y(i), b.row(err6+i))
-	}
-	VZEROUPPER()
-	RET()
-}
-
-// Rows of a batch7 of bptc, each of eight numbers.
-const (
-	ends7, err7, by7, span7, args7                         = 0, 6, 7, 8, 10
-	one7, half7, round7, round64of7, tiny7, most7, little7 = 11, 12, 13, 14, 15, 16, 17
-	memory7                                                = 18
-	levels7, step7, count7, inverse7, sum7                 = 0, 1, 2, 3, 4 // numbers of the row args7
-)
-
-// restarts has the memory of restart7.
-type restarts struct {
-	batch
-	memory             Mem
-	parities, n, count reg.Register // the bits of parities, the number of pixels, a counter
-}
-
-func (r restarts) local(i int) Mem { return r.memory.Offset(i * lane) }
-
-// Rows of the memory.
-func (r restarts) want(end, c int) Mem           { return r.local(3*end + c) }
-func (r restarts) ends(end, c int) Mem           { return r.local(6 + 3*end + c) }
-func (r restarts) quadric(i int) Mem             { return r.local(12 + i) }
-func (r restarts) mode(i int) Mem                { return r.local(15 + i) }
-func (r restarts) values(end, p, side int) Mem   { return r.local(20 + 4*end + 2*p + side) }
-func (r restarts) offs(end, p, side int) Mem     { return r.local(28 + 4*end + 2*p + side) }
-func (r restarts) squares(end, p, side int) Mem  { return r.local(36 + 4*end + 2*p + side) }
-func (r restarts) crosses(p, side int) Mem       { return r.local(44 + 2*p + side) }
-func (r restarts) costs(p int) Mem               { return r.local(48 + p) }
-func (r restarts) chosen(p, end, c int) Mem      { return r.local(52 + 6*p + 3*end + c) }
-func (r restarts) arg(i int, to reg.VecPhysical) { VBROADCASTSS(r.row(args7).Offset(4*i), to) }
-
-// restart7 writes a function that does the same as batch7.restart of bptc.
-func restart7() {
-	TEXT("restart7", NOSPLIT, "func(batch *[95][8]float32, pix *float32, n int, mode *uint32, parities uint32, rounds int)")
-	Doc("restart7 improves eight lines through the same pixels, as batch7.restart does.")
-	r := restarts{batch: batchOf(), parities: GP32(), count: GP64()}
-	r.memory = r.row(memory7)
-	r.n = Load(Param("n"), GP64())
-	mode := Mem{Base: Load(Param("mode"), GP64())}
-	Load(Param("parities"), r.parities)
-	rounds := Load(Param("rounds"), GP64())
-	r.scale = r.local(76)
-	for i := range 5 {
-		VPBROADCASTD(mode.Offset(i*lane), reg.Y0)
-		VMOVDQU(reg.Y0, r.mode(i))
-	}
-	for c := range 3 {
-		first, last := reg.Y0, reg.Y1
-		VBROADCASTSS(r.row(span7).Offset(4*c), first)
-		VBROADCASTSS(r.row(span7+1).Offset(4*c), last)
-		VADDPS(last, first, reg.Y2)
-		VMULPS(r.row(half7), reg.Y2, reg.Y2)
-		VSUBPS(first, last, last)
-		VMULPS(r.row(by7), last, last)
-		VSUBPS(last, reg.Y2, first)
-		VMOVUPS(first, r.want(0, c))
-		VADDPS(last, reg.Y2, last)
-		VMOVUPS(last, r.want(1, c))
-	}
-	VMOVUPS(r.row(one7), reg.Y0)
-	VXORPS(reg.Y1, reg.Y1, reg.Y1)
-	VMOVUPS(reg.Y0, r.quadric(0))
-	VMOVUPS(reg.Y1, r.quadric(1))
-	VMOVUPS(reg.Y0, r.quadric(2))
-	VMOVUPS(r.row(most7), reg.Y0)
-	VMOVUPS(reg.Y0, r.row(err7))
-	Label("restart7Round")
-	for c := range 3 {
-		r.neighbours(c)
-		r.combine(c)
-	}
-	r.choose()
-	r.pass7()
-	least := reg.Y9
-	VMOVUPS(r.row(err7), least)
-	VCMPPS(Imm(1), least, reg.Y0, reg.Y10)
-	VBLENDVPS(reg.Y10, reg.Y0, least, least)
-	VMOVUPS(least, r.row(err7))
-	for i := range 6 {
-		VMOVUPS(r.row(ends7+i), reg.Y11)
-		VBLENDVPS(reg.Y10, r.ends(i/3, i%3), reg.Y11, reg.Y11)
-		VMOVUPS(reg.Y11, r.row(ends7+i))
-	}
-	DECQ(rounds)
-	JL(LabelRef("restart7Done"))
-	r.solve()
-	JMP(LabelRef("restart7Round"))
-	Label("restart7Done")
-	VZEROUPPER()
-	RET()
-}
-
-// neighbours stores the values of a channel that both endpoints may have, and what they cost.
-func (r restarts) neighbours(c int) {
-	ones, zero, top := reg.Y10, reg.Y11, reg.Y12
-	VPCMPEQD(ones, ones, ones)
-	VPSRLD(Imm(31), ones, ones)
-	VPXOR(zero, zero, zero)
-	VMOVDQU(r.mode(tops), top)
-	for end := range 2 {
-		want, near, square, cross := reg.Y0, reg.Y1, reg.Y2, reg.Y3
-		VMOVUPS(r.want(end, c), want)
-		VMULPS(r.mode(scales), want, near)
-		VCVTTPS2DQ(near, near)
-		VMOVUPS(r.quadric(2*end), square)
-		VMOVUPS(r.quadric(1), cross)
-		for p := range 2 {
-			skip := fmt.Sprintf("restart7Without%d%d%d", c, end, p)
-			TESTL(U32([2][2]int{{0b0101, 0b1010}, {0b0011, 0b1100}}[end][p]), r.parities)
-			JZ(LabelRef(skip))
-			below, above := reg.Y4, reg.Y5
-			if p == 1 {
-				VPSUBD(ones, near, below)
-			} else {
-				VMOVDQA(near, below)
-			}
-			VPSRAVD(r.mode(steps), below, below)
-			VPMAXSD(zero, below, below)
-			VPMINSD(top, below, below)
-			VPADDD(ones, below, above)
-			VPMINSD(top, above, above)
-			for side, v := range []reg.VecPhysical{below, above} {
-				VPSLLVD(r.mode(steps), v, v)
-				if p == 1 {
-					VPOR(ones, v, v)
-				}
-				VPSRLVD(r.mode(downs), v, reg.Y6)
-				VPSLLVD(r.mode(ups), v, v)
-				VPOR(reg.Y6, v, v)
-				VCVTDQ2PS(v, v)
-				VMOVUPS(v, r.values(end, p, side))
-				VSUBPS(want, v, v)
-				VMOVUPS(v, r.offs(end, p, side))
-				if end == 0 {
-					VMULPS(v, cross, reg.Y6)
-					VMOVUPS(reg.Y6, r.crosses(p, side))
-				}
-				VMULPS(v, square, reg.Y6)
-				VMULPS(v, reg.Y6, reg.Y6)
-				VMOVUPS(reg.Y6, r.squares(end, p, side))
-			}
-			Label(skip)
-		}
-	}
-}
-
-// combine finds the best values of a channel for each pair of parities, and adds their costs.
-func (r restarts) combine(c int) {
-	for p := range 4 {
-		skip := fmt.Sprintf("restart7Skip%d%d", c, p)
-		TESTL(U32(1<<p), r.parities)
-		JZ(LabelRef(skip))
-		for side1 := range 2 { // the costs in Y0 and Y1 or Y4 and Y5, the lower one in Y0 or Y4, and where the second is lower in Y2 or Y6
-			first, second, lower := y(4*side1), y(4*side1+1), y(4*side1+2)
-			for side0, v := range []reg.VecPhysical{first, second} {
-				VMOVUPS(r.squares(0, p&1, side0), v)
-				VADDPS(r.squares(1, p>>1, side1), v, v)
-				VMOVUPS(r.crosses(p&1, side0), reg.Y8)
-				VMULPS(r.offs(1, p>>1, side1), reg.Y8, reg.Y8)
-				VADDPS(reg.Y8, v, v)
-			}
-			VCMPPS(Imm(1), first, second, lower)
-			VBLENDVPS(lower, second, first, first)
-		}
-		VCMPPS(Imm(1), reg.Y0, reg.Y4, reg.Y8)
-		VBLENDVPS(reg.Y8, reg.Y4, reg.Y0, reg.Y0)
-		VBLENDVPS(reg.Y8, reg.Y6, reg.Y2, reg.Y2)
-		if c > 0 {
-			VADDPS(r.costs(p), reg.Y0, reg.Y0)
-		}
-		VMOVUPS(reg.Y0, r.costs(p))
-		for end, side := range []reg.VecPhysical{reg.Y2, reg.Y8} {
-			parity := p >> end & 1
-			VMOVUPS(r.values(end, parity, 0), reg.Y9)
-			VBLENDVPS(side, r.values(end, parity, 1), reg.Y9, reg.Y9)
-			VMOVUPS(reg.Y9, r.chosen(p, end, c))
-		}
-		Label(skip)
-	}
-}
-
-// choose stores the endpoints of the parities that cost least.
-func (r restarts) choose() {
-	least, better := reg.Y6, reg.Y7
-	VMOVUPS(r.row(most7), least)
-	for i := range 6 {
-		VMOVUPS(r.ends(i/3, i%3), y(i))
-	}
-	for p := range 4 {
-		skip := fmt.Sprintf("restart7Worse%d", p)
-		TESTL(U32(1<<p), r.parities)
-		JZ(LabelRef(skip))
-		VMOVUPS(r.costs(p), reg.Y8)
-		VCMPPS(Imm(1), least, reg.Y8, better)
-		VBLENDVPS(better, reg.Y8, least, least)
-		for i := range 6 {
-			VBLENDVPS(better, r.chosen(p, i/3, i%3), y(i), y(i))
-		}
-		Label(skip)
-	}
-	for i := range 6 {
-		VMOVUPS(y(i), r.ends(i/3, i%3))
-	}
-}
-
-// pass7 gives the pixels the nearest places on the lines. It leaves the error in Y0 and the sums in Y1 to Y5.
-func (r restarts) pass7() {
-	err, w, ww, zero, levels := reg.Y0, reg.Y1, reg.Y2, reg.Y11, reg.Y10
-	d := []reg.VecPhysical{reg.Y6, reg.Y7, reg.Y8}
-	for c := range 3 {
-		VMOVUPS(r.ends(1, c), d[c])
-		VSUBPS(r.ends(0, c), d[c], d[c])
-	}
-	VMULPS(d[0], d[0], reg.Y9)
-	for c := 1; c < 3; c++ {
-		VMULPS(d[c], d[c], reg.Y10)
-		VADDPS(reg.Y10, reg.Y9, reg.Y9)
-	}
-	VMAXPS(r.row(tiny7), reg.Y9, reg.Y9)
-	r.arg(levels7, levels)
-	VDIVPS(reg.Y9, levels, reg.Y9)
-	VMOVUPS(reg.Y9, r.scale)
-	for i := range 6 {
-		VXORPS(y(i), y(i), y(i))
-	}
-	VXORPS(zero, zero, zero)
-	pix := GP64()
-	MOVQ(r.pix, pix)
-	MOVQ(r.n, r.count)
-	Label("restart7Pixel")
-	q, u, free := []reg.VecPhysical{reg.Y12, reg.Y13, reg.Y14}, reg.Y15, reg.Y9
-	for c := range 3 {
-		VBROADCASTSS(Mem{Base: pix}.Offset(4*c), q[c])
-		VSUBPS(r.ends(0, c), q[c], q[c])
-	}
-	VMULPS(d[0], q[0], u)
-	for c := 1; c < 3; c++ {
-		VMULPS(d[c], q[c], free)
-		VADDPS(free, u, u)
-	}
-	VMULPS(r.scale, u, u)
-	VMAXPS(zero, u, u)
-	VMINPS(levels, u, u)
-	VADDPS(r.row(round7), u, u)
-	VSUBPS(r.row(round7), u, u)
-	r.arg(step7, free)
-	VMULPS(free, u, u)
-	VADDPS(r.row(round64of7), u, u)
-	VSUBPS(r.row(round64of7), u, u)
-	VADDPS(u, w, w)
-	VMULPS(u, u, free)
-	VADDPS(free, ww, ww)
-	for c := range 3 {
-		VMULPS(q[c], u, free)
-		VADDPS(free, y(3+c), y(3+c))
-	}
-	for c := range 3 {
-		VMULPS(d[c], u, free)
-		VADDPS(r.row(little7), free, free)
-		VADDPS(r.row(round7), free, free)
-		VSUBPS(r.row(round7), free, free)
-		VSUBPS(free, q[c], q[c])
-		VMULPS(q[c], q[c], q[c])
-	}
-	VADDPS(q[1], q[0], q[0])
-	VADDPS(q[2], q[0], q[0])
-	VADDPS(q[0], err, err)
-	ADDQ(Imm(16), pix)
-	DECQ(r.count)
-	JNZ(LabelRef("restart7Pixel"))
-}
-
-// solve stores the endpoints that are best for the indices of pass7, and what it costs to leave them.
-func (r restarts) solve() {
-	count, det, by := reg.Y6, reg.Y7, reg.Y8
-	r.arg(count7, count)
-	VMULPS(count, reg.Y2, det)
-	VMULPS(reg.Y1, reg.Y1, reg.Y10)
-	VSUBPS(reg.Y10, det, det)
-	VMOVUPS(r.row(one7), by)
-	VMAXPS(r.row(tiny7), det, reg.Y10)
-	VDIVPS(reg.Y10, by, by)
-	VXORPS(reg.Y10, reg.Y10, reg.Y10)
-	VCMPPS(Imm(1), det, reg.Y10, det)
-	for c := range 3 {
-		first, sum, slope := reg.Y10, reg.Y11, reg.Y12
-		VMOVUPS(r.ends(0, c), first)
-		VMULPS(first, count, reg.Y13)
-		r.arg(sum7+c, sum)
-		VSUBPS(reg.Y13, sum, sum)
-		VMULPS(y(3+c), count, slope)
-		VMULPS(sum, reg.Y1, reg.Y13)
-		VSUBPS(reg.Y13, slope, slope)
-		VMULPS(by, slope, slope)
-		VANDPS(det, slope, slope)
-		VMULPS(slope, reg.Y1, reg.Y13)
-		VSUBPS(reg.Y13, sum, sum)
-		r.arg(inverse7, reg.Y13)
-		VMULPS(reg.Y13, sum, sum)
-		VADDPS(sum, first, first)
-		VMOVUPS(first, r.want(0, c))
-		VADDPS(slope, first, first)
-		VMOVUPS(first, r.want(1, c))
-	}
-	apart := reg.Y10
-	VSUBPS(reg.Y2, reg.Y1, apart)
-	VSUBPS(reg.Y1, count, count)
-	VSUBPS(apart, count, count)
-	VMOVUPS(count, r.quadric(0))
-	VADDPS(apart, apart, apart)
-	VMOVUPS(apart, r.quadric(1))
-	VMOVUPS(reg.Y2, r.quadric(2))
 }

@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/printer"
@@ -66,8 +68,12 @@ func broadcast(name string, to reg.VecPhysical) {
 
 // sign writes a file with another first line: the hashes of the generator's source and of the rest of the file.
 func sign(name, out string, text []byte, more ...string) error {
+	own, err := filepath.Glob(name + "*.go") // sorted
+	if err != nil {
+		return err
+	}
 	var source []byte
-	for _, file := range append([]string{"main.go", name + ".go"}, more...) {
+	for _, file := range slices.Concat([]string{"main.go"}, own, more) {
 		part, err := os.ReadFile(file)
 		if err != nil {
 			return err
