@@ -26,6 +26,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/dds"
+	media "github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/internal/processors/atlas"
 	"github.com/kiln-pipeline/kiln/internal/processors/gltf"
 	"github.com/kiln-pipeline/kiln/internal/processors/texture"
@@ -393,8 +394,8 @@ func TestPicturesAskForMemory(t *testing.T) {
 	p.write("assets/rules.toml", p.read("assets/rules.toml")+"[[rules]]\nmatch = \"textures/*\"\nsettings = { max_size = 16 }\n")
 	build()
 	one := most["one.png"]
-	if one < 4*eight { // its pixels, what is made of them, and the file
-		t.Errorf("one picture of %d bytes asks for %d", eight, one)
+	if need := media.Defaults().Need("one.png", []byte(png)).Made; one != need || one < 4*eight {
+		t.Errorf("one picture of %d bytes asks for %d, and not %d", eight, one, need)
 	}
 	for asset, least := range map[string]int64{"px.png": 6 * one, "packed.png": one + 3*eight, "layers.png": 3 * one, "in model.gltf": one, "ui": 5 * eight,
 		"textures/a.ktx2": 5 * eight, "textures/a.dds": 5 * eight} {

@@ -36,7 +36,7 @@ func (o Options) Need(name string, data []byte) Need {
 		n := int64(pixel.Frames(name, data))
 		c.Pixels, c.Decode = n*c.Pixels, n*c.Decode
 	}
-	return o.zstd(Need{Decoded: c.Decode, Made: max(made*o.grown(c), c.Decode)})
+	return o.zstd(Need{Decoded: c.Decode, Made: max(made*o.grown(c.Pixels, c.Width, c.Height), c.Decode)})
 }
 
 // made is the bytes for each pixel of a picture. A deep one has more than 8 bits; light is brighter than white.
@@ -57,18 +57,17 @@ func (o Options) made(width, height int, deep, light bool) int64 {
 func (o Options) untouched(width, height int) bool {
 	w, h := o.Size(width, height)
 	return w == width && h == height && !o.Premultiply && o.AlphaCutoff == 0 && o.ColorKey == "" && o.Bleed == 0 && !o.GreenUp && !o.Flip &&
-		o.R+o.G+o.B+o.A == "" &&
-		(o.Cube == "" || o.Cube == "none") && o.SliceCount == 0
+		o.R+o.G+o.B+o.A == "" && (o.Cube == "" || o.Cube == "none") && o.SliceCount == 0
 }
 
-// grown is the number of pixels of a picture, or of its texture if that has more.
-func (o Options) grown(c pixel.Cost) int64 {
-	if o.Cube != "none" && o.Cube != "" {
-		return c.Pixels
+// grown is the number of pixels of pictures of one size, or of their texture if that has more.
+func (o Options) grown(pixels int64, width, height int) int64 {
+	if pixels == 0 || o.Cube != "none" && o.Cube != "" {
+		return pixels
 	}
-	w, h := o.Size(c.Width, c.Height)
-	size := int64(c.Width) * int64(c.Height)
-	return c.Pixels / size * max(size, int64(w)*int64(h))
+	w, h := o.Size(width, height)
+	size := int64(width) * int64(height)
+	return pixels / size * max(size, int64(w)*int64(h))
 }
 
 func (o Options) zstd(n Need) Need {
@@ -100,5 +99,5 @@ func (o Options) needOfFile(data []byte, lim pixel.Limits) Need {
 	if f.affordable(f.Layers*f.Faces*f.Depth) != nil {
 		pixels = 0
 	}
-	return o.zstd(Need{Decoded: levels + 2*each*pixels, Made: levels + made*pixels})
+	return o.zstd(Need{Decoded: levels + 2*each*pixels, Made: levels + made*o.grown(pixels, f.Width, f.Height)})
 }
