@@ -242,7 +242,7 @@ func (s *Sorted) edit(removed []int, added []Entry) (*Sorted, bool) {
 	b := make([]byte, 0, len(s.text)+128*len(added))
 	lines := make([]line, 0, len(s.lines)+len(added))
 	copied := 0 // lines
-	until := func(i int) {
+	until := func(i int) { // copies the lines before a line
 		from, to := len(s.text), len(s.text)
 		if copied < len(s.lines) {
 			from = int(s.lines[copied].start)
@@ -257,7 +257,7 @@ func (s *Sorted) edit(removed []int, added []Entry) (*Sorted, bool) {
 		b = append(b, s.text[from:to]...)
 		copied = i
 	}
-	stay := func(i int) { // copies what comes before a line and is to stay
+	stay := func(i int) { // the same, without those that are removed
 		for len(removed) > 0 && removed[0] < i {
 			until(removed[0])
 			copied, removed = removed[0]+1, removed[1:]

@@ -312,13 +312,13 @@ func (b *batch6) store(lane int) {
 	}
 }
 
-// towards0 drops bits of a number, and a number of bits that are dropped.
+// towards0 drops the lowest bits of a number, whatever its sign: -5 without one bit is -2.
 func towards0(v, drop int32) int32 {
 	sign := v >> 31
 	return (max(v, -v)>>drop ^ sign) - sign
 }
 
-// widen is the function widen for a number of bits that were dropped.
+// widen is what the function widen does, if drop bits of 16 were dropped.
 func (b *batch6) widen(v, drop int32, lane int) int32 {
 	size, sign := max(v, -v), v>>31
 	wide := size<<drop + 1<<drop>>1

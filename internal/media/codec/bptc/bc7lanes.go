@@ -118,7 +118,7 @@ func (l *line7) round(q quadric, m *modeLanes, parities uint8, most float32) {
 	}
 }
 
-// least2 is least, but of equal costs prefers others.
+// least2 is what quadric.least does, except for which of equal costs it takes.
 func (q quadric) least2(d0, d1 *[2]float32) (cost float32, best uint8) {
 	var costs [2][2]float32
 	for i := range d1 {
