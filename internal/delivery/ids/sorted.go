@@ -241,7 +241,7 @@ func (s *Sorted) edit(removed []int, added []Entry) (*Sorted, bool) {
 	slices.SortFunc(added, func(a, b Entry) int { return compareProducts(a.Name, b.Name) })
 	b := make([]byte, 0, len(s.text)+128*len(added))
 	lines := make([]line, 0, len(s.lines)+len(added))
-	copied := 0 // lines
+	copied := 0            // lines
 	until := func(i int) { // copies the lines before a line
 		from, to := len(s.text), len(s.text)
 		if copied < len(s.lines) {
