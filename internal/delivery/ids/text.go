@@ -192,12 +192,33 @@ func plain(s string) bool { return plainText(s) && utf8.ValidString(s) }
 
 // plainText is what plain is for UTF-8.
 func plainText(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return false
+	return classOf(s)&control == 0 && (s == "" || s[0] != '"' && s[0] != '#' && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0)
+}
+
+// Classes of bytes: control characters, and what asset.Fold may change.
+const (
+	control = 1 << iota
+	folds
+)
+
+var classes = func() (all [256]uint8) {
+	for c := range all {
+		switch {
+		case c < 0x20 || c == 0x7f:
+			all[c] = control
+		case 'A' <= c && c <= 'Z' || c >= 0x80:
+			all[c] = folds
 		}
 	}
-	return s == "" || s[0] != '"' && s[0] != '#' && !strings.HasPrefix(s, "\uFEFF") && conflictMark(s) == 0
+	return all
+}()
+
+// classOf returns the classes of the bytes of a text.
+func classOf(s string) (class uint8) {
+	for i := range len(s) {
+		class |= classes[s[i]]
+	}
+	return class
 }
 
 func unquote(field string) (string, error) {

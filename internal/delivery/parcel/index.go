@@ -1,11 +1,13 @@
 package parcel
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/kilnrt"
@@ -41,12 +43,15 @@ func (c *contents) index(dictionary []byte) (*index, error) {
 		number[t] = i
 		typeText = append(le.AppendUint16(typeText, uint16(len(t))), t...)
 	}
+	var wg sync.WaitGroup
+	wg.Go(func() { x.digest = digestOf(items) })
 	for i := range items {
 		it := &items[i]
 		putRecord(x.records[i*kilnrt.RecordSize:], it, number[it.Type], len(names), len(needs)/4)
 		names = append(names, it.Name...)
 		needs = appendNeeds(needs, it)
 	}
+	wg.Wait()
 	if uint64(len(names)) >= 1<<32 || uint64(len(needs)) >= 1<<32 {
 		return nil, fmt.Errorf("%w: the names or the needs of all resources are more than 4 GiB", ErrResource)
 	}
@@ -54,7 +59,6 @@ func (c *contents) index(dictionary []byte) (*index, error) {
 		kilnrt.SectionIDs: c.ids, kilnrt.SectionUUIDs: c.uuids, kilnrt.SectionNames: c.names,
 		kilnrt.SectionTypes: typeText, kilnrt.SectionTexts: names, kilnrt.SectionNeeds: needs, kilnrt.SectionDictionary: dictionary,
 	}
-	x.digest = digestOf(items)
 	return x, nil
 }
 
@@ -115,19 +119,22 @@ type tables struct {
 func bitsFor(count int) int { return max(1, bits.Len(uint(max(2*count-1, 0)))) }
 
 // makeTables builds the tables of items, which are sorted by id. Two with the same id, UUID and sub id, or name are an error.
-func makeTables(items []item, bits int) (t tables, err error) {
-	t.bits = bits
-	t.ids, err = table(items, bits, "id", func(it *item) (uint32, bool) { return it.ID, true },
-		func(a, b *item) bool { return a.ID == b.ID })
-	if err == nil {
-		t.uuids, err = table(items, bits, "UUID and sub id", func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
+func makeTables(items []item, bits int) (tables, error) {
+	t := tables{bits: bits}
+	var errs [3]error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t.ids, errs[0] = table(items, bits, "id", func(it *item) (uint32, bool) { return it.ID, true },
+			func(a, b *item) bool { return a.ID == b.ID })
+	})
+	wg.Go(func() {
+		t.uuids, errs[1] = table(items, bits, "UUID and sub id", func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
 			func(a, b *item) bool { return a.UUID == b.UUID && a.SubID == b.SubID })
-	}
-	if err == nil {
-		t.names, err = table(items, bits, "name", func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },
-			func(a, b *item) bool { return a.Name == b.Name })
-	}
-	return t, err
+	})
+	t.names, errs[2] = table(items, bits, "name", func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },
+		func(a, b *item) bool { return a.Name == b.Name })
+	wg.Wait()
+	return t, cmp.Or(errs[:]...)
 }
 
 // table builds one of them: of the items that have a key. Two that are the same are an error.

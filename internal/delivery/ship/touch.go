@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -58,11 +59,18 @@ type Others struct {
 // Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed. If it
 // cannot it is false, and Update has to.
 func Touch(p *project.Project, platforms []Changes, others Others, o Options) ([]Parcel, bool) {
-	s := &touch{shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others, nil}
+	s := &touch{shipment: shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others: others, ahead: map[string]*opened{}}
+	defer s.closeAll()
 	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
 		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && !c.contentsOnly() })
 	})
-	if other && (!s.simple() || !s.renumber(platforms)) {
+	if other && !s.simple() {
+		return nil, false
+	}
+	if other {
+		s.readAhead(platforms)
+	}
+	if other && !s.renumber(platforms) {
 		return nil, false
 	}
 	var done []Parcel
@@ -84,6 +92,70 @@ type touch struct {
 	shipment
 	others  Others
 	changed map[string]*ids.Owner // the assets, by UUID, if more than contents changed
+	ahead   map[string]*opened    // parcels that are being read, by their paths
+}
+
+// opened is an open parcel.
+type opened struct {
+	*kilnrt.Parcel
+	stored func() (*parcel.Stored, error)
+}
+
+// readAhead begins to read parcels that name what changed, while kiln.ids is read.
+func (s *touch) readAhead(platforms []Changes) {
+	for i := range platforms {
+		pl := &platforms[i]
+		list, err := ReadList(s.abs(s.listFile(pl.Platform)))
+		if err != nil {
+			continue
+		}
+		for k := range list.Parcels {
+			e := &list.Parcels[k]
+			of := Declared(s.p, e.Name)
+			if of == nil || len(s.ahead) >= s.o.Workers {
+				continue
+			}
+			names, file := s.any(of.Assets), s.abs(s.file(Folder(pl.Platform)+"/"+e.File))
+			if !slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && names(c.ID) }) {
+				continue
+			}
+			if p, err := openParcel(file); err == nil {
+				s.ahead[file] = p
+				go p.stored()
+			}
+		}
+	}
+}
+
+func openParcel(file string) (*opened, error) {
+	p, err := kilnrt.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{p, sync.OnceValues(func() (*parcel.Stored, error) { return parcel.Read(p) })}, nil
+}
+
+// parcelAt opens a parcel, or gives the one that is being read.
+func (s *touch) parcelAt(file string) (*opened, error) {
+	if p := s.ahead[file]; p != nil {
+		return p, nil
+	}
+	return openParcel(file)
+}
+
+// closeParcel closes a parcel, when it is no longer being read.
+func (s *touch) closeParcel(file string, p *opened) {
+	if s.ahead[file] == p {
+		p.stored()
+		delete(s.ahead, file)
+	}
+	p.Close()
+}
+
+func (s *touch) closeAll() {
+	for file, p := range s.ahead {
+		s.closeParcel(file, p)
+	}
 }
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
@@ -233,11 +305,11 @@ func (s *touch) referring(pl *Changes) (keys []productKey, known bool) {
 // parcel changes one parcel, if it has any of the products, or is to have. It cannot if it has one of those that refer to what came or went.
 func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []productKey) (changed, ok bool) {
 	abs := s.abs(s.file(x.File))
-	p, err := kilnrt.Open(abs)
+	p, err := s.parcelAt(abs)
 	if err != nil {
 		return false, false
 	}
-	defer p.Close()
+	defer s.closeParcel(abs, p)
 	for _, key := range referring {
 		if _, err := p.ByUUID(key.uuid, key.sub); err == nil {
 			return false, false
@@ -261,7 +333,7 @@ func (s *touch) parcel(pl *Changes, of *project.Parcel, x *Parcel, referring []p
 	if len(p.Signature()) > 0 || !s.trusted(x.File) { // that is changed by its index alone
 		return false, false
 	}
-	stored, err := parcel.Read(p)
+	stored, err := p.stored()
 	if err != nil {
 		return false, false
 	}

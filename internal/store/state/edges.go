@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/varint"
 )
@@ -119,24 +120,23 @@ func (t *Tasks) Looked(subject uint64) []int {
 // Globs returns all patterns that traces observed.
 func (t *Tasks) Globs() []Glob { return t.edges.globs }
 
+// Ahead begins to read the tasks, for which Tasks then waits.
+func (s *Snapshot) Ahead() {
+	if s.tasks == nil && s.ahead == nil {
+		s.ahead = sync.OnceValues(s.readTasks)
+		go s.ahead()
+	}
+}
+
 // Tasks reads the tasks. An error means that the snapshot cannot be used.
 func (s *Snapshot) Tasks() (*Tasks, error) {
 	if s.tasks != nil {
 		return s.tasks, nil
 	}
-	data, err := s.load(blockTasks)
+	s.Ahead()
+	t, err := s.ahead()
 	if err != nil {
 		return nil, err
-	}
-	t, ok := decodeTasks(data)
-	if !ok {
-		return nil, errDamaged
-	}
-	if data, err = s.load(blockEdges); err != nil {
-		return nil, err
-	}
-	if t.edges, ok = decodeEdges(data); !ok {
-		return nil, errDamaged
 	}
 	for _, d := range s.later {
 		if !t.take(d) {
@@ -144,5 +144,33 @@ func (s *Snapshot) Tasks() (*Tasks, error) {
 		}
 	}
 	s.tasks = t
+	return t, nil
+}
+
+// readTasks reads the tasks of the image.
+func (s *Snapshot) readTasks() (t *Tasks, err error) {
+	var edges edges
+	var failed error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var data []byte
+		var ok bool
+		if data, failed = s.load(blockEdges); failed == nil {
+			if edges, ok = decodeEdges(data); !ok {
+				failed = errDamaged
+			}
+		}
+	})
+	data, err := s.load(blockTasks)
+	if err == nil {
+		var ok bool
+		if t, ok = decodeTasks(data); !ok {
+			err = errDamaged
+		}
+	}
+	if wg.Wait(); err != nil || failed != nil {
+		return nil, cmp.Or(err, failed)
+	}
+	t.edges = edges
 	return t, nil
 }

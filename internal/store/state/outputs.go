@@ -274,6 +274,7 @@ func (o *Outputs) Paths(f func(folder, name string)) {
 type Tasks struct {
 	raw     []byte // taskSize bytes each
 	names   []byte
+	flags   []int             // the numbers of those in raw that speak or ignore, ascending
 	changed map[int]TaskState // changes by deltas
 	more    []TaskState       // added by deltas
 	byKey   []int32           // hash table by key of numbers + 1; the size is a power of two
@@ -334,7 +335,14 @@ func decodeTasks(data []byte) (*Tasks, bool) {
 		return nil, false
 	}
 	end := 8 + int(n)*taskSize
-	return &Tasks{raw: data[8:end], names: data[end:], changed: map[int]TaskState{}}, true
+	t := &Tasks{raw: data[8:end], names: data[end:], changed: map[int]TaskState{}}
+	for i := range int(n) {
+		if uint32(t.raw[i*taskSize+56])&(flagSpeaks|flagIgnores) != 0 {
+			t.flags = append(t.flags, i)
+		}
+	}
+	t.hash()
+	return t, true
 }
 
 // Len is the number of tasks.
@@ -384,12 +392,9 @@ func (t *Tasks) flagged(flag uint32) []int {
 	}
 	has := func(flags uint32) bool { return flags&(flag|flagGone) == flag }
 	var list []int
-	n := len(t.raw) / taskSize
-	for i := range n {
-		if has(uint32(t.raw[i*taskSize+56])) {
-			if _, other := t.changed[i]; !other {
-				list = append(list, i)
-			}
+	for _, i := range t.flags {
+		if _, other := t.changed[i]; !other && has(uint32(t.raw[i*taskSize+56])) {
+			list = append(list, i)
 		}
 	}
 	for i, s := range t.changed {
@@ -399,7 +404,7 @@ func (t *Tasks) flagged(flag uint32) []int {
 	}
 	for i := range t.more {
 		if has(t.more[i].flags()) {
-			list = append(list, n+i)
+			list = append(list, len(t.raw)/taskSize+i)
 		}
 	}
 	slices.Sort(list)
@@ -443,7 +448,7 @@ func (t *Tasks) Subject(k [digest.Size]byte) string {
 // ByKey finds the task with a key.
 func (t *Tasks) ByKey(k [digest.Size]byte) (int, bool) {
 	if t.byKey == nil {
-		t.hash()
+		t.hash() // again: it was full
 	}
 	mask := len(t.byKey) - 1
 	for at := slot(k[:], mask); t.byKey[at] != 0; at = (at + 1) & mask {
@@ -495,7 +500,7 @@ var nameSeed = maphash.MakeSeed()
 
 func slot(key []byte, mask int) int { return int(binary.LittleEndian.Uint64(key)) & mask }
 
-// hash makes the hash table: 1 ms for 100,000 tasks, and only builds with work need it.
+// hash makes the hash table: 1 ms for 100,000 tasks.
 func (t *Tasks) hash() {
 	size := 16
 	for size < 2*t.Len() {

@@ -107,6 +107,7 @@ type Snapshot struct {
 	blocks  map[uint32]block
 	later   []*Delta
 	tasks   *Tasks
+	ahead   func() (*Tasks, error) // reads those of the image; nil: not begun
 }
 
 // Blocks of the file. Those of the image come once, in this order; deltas follow.
@@ -280,11 +281,11 @@ func (s *Snapshot) load(kind uint32) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() < s.size {
+	if info, err := f.Stat(); err != nil || info.Size() < s.base {
 		return nil, errDamaged
 	}
 	was := s.blocks[kind]
-	now, b, ok := readBlock(f, was.at-blockHeadSize, s.size)
+	now, b, ok := readBlock(f, was.at-blockHeadSize, s.base)
 	if !ok || now != kind || b != was {
 		return nil, errDamaged
 	}
