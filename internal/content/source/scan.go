@@ -454,12 +454,15 @@ func (s *scan) assemble() *Table {
 	if t.Files = s.o.Spare[:0]; cap(t.Files) < n {
 		t.Files = make([]File, 0, n+n/64)
 	}
+	t.Files = t.Files[:n]
 	t.Folders = make([]Folder, 0, len(s.kept))
+	at := 0
 	for _, f := range s.kept {
-		f.First, f.Count = len(t.Files), len(f.files)
+		f.First, f.Count = at, len(f.files)
 		t.Folders = append(t.Folders, f.Folder)
-		t.Files = append(t.Files, f.files...)
+		at += f.Count
 	}
+	s.parallel(len(s.kept), func(i int) { copy(t.Files[s.kept[i].First:], s.kept[i].files) })
 	return t
 }
 

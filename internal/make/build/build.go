@@ -140,10 +140,7 @@ func (s *session) run(ctx context.Context) (*report.Report, error) {
 	}
 	r, err := s.bring(ctx)
 	s.endSharing()
-	if s.W != nil {
-		err = errors.Join(err, s.W.Blobs.Flush())
-	}
-	return r, err
+	return r, errors.Join(err, s.Set.Close())
 }
 
 // bring brings everything up to date, in the cheapest way that applies.

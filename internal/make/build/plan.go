@@ -45,6 +45,7 @@ func (s *session) planFew(t *source.Table) bool {
 		if s.open(t) {
 			if f.Find() {
 				s.wanted = f.Wanted
+				s.Database.Ahead() // while jobs run
 				return true
 			}
 			s.because = cmp.Or(f.Because, s.because)
@@ -117,7 +118,7 @@ func (s *session) undo() {
 		s.W.Blobs.Flush() // what is not recorded is checked again
 	}
 	s.closeTraces()
-	s.Set = results.NewSet(s.P, s.OnError)
+	s.Set = s.Set.Anew()
 	s.few, s.wanted, s.messages, s.holds, s.Before = nil, nil, nil, nil, &plan.Before{}
 	s.tree, s.shipment, s.resumed = nil, parcels.Shipment{}, false
 }

@@ -78,11 +78,11 @@ func (s *Mirror) Tell(h *state.Head) (warnings diag.List, ok bool) {
 
 // update writes the build to the database.
 func (s *Mirror) update(h *state.Head) (warnings diag.List, err error) {
-	db, opened, err := contentdb.Open(s.P.DatabasePath())
+	db, opened, err := s.Database.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
+	defer s.Database.Close()
 	if opened.Reason != "" && s.Few != nil {
 		return nil, errEverything
 	}
@@ -127,7 +127,7 @@ func (s *Mirror) update(h *state.Head) (warnings diag.List, err error) {
 	}
 	h.Mirrored = s.Number
 	if s.Few != nil {
-		h.Journal, err = db.Leave()
+		h.Journal, err = s.Database.Leave()
 	}
 	return warnings, err
 }

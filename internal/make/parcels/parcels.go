@@ -340,7 +340,7 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 		on := assetOn{x.Of.UUID, x.Platform}
 		past[on] = append(past[on], x)
 	}
-	referring = sync.OnceValue(func() map[string][]string { return references.Referring(s.P, slices.Sorted(maps.Keys(touched))) })
+	referring = sync.OnceValue(func() map[string][]string { return references.Referring(s.Set, slices.Sorted(maps.Keys(touched))) })
 	for _, platform := range s.P.PlatformNames() {
 		pl := ship.Changes{Platform: platform}
 		named := s.packed(platform)

@@ -40,6 +40,7 @@ func (s *Few) FindChanges(t *source.Table) bool {
 	if len(paths) > 2*mostChanges {
 		return false
 	}
+	s.prev.Ahead() // while outputs are compared
 	slices.Sort(paths)
 	for _, p := range slices.Compact(paths) {
 		_, _, before := prev.Find(p)

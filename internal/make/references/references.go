@@ -89,7 +89,7 @@ func (c *Check) changed(before []Missing) ([]Missing, bool) {
 	}
 	if len(moved) > 0 {
 		slices.Sort(moved)
-		for _, list := range Referring(c.P, moved) {
+		for _, list := range Referring(c.Set, moved) {
 			for _, id := range list {
 				if id == "" {
 					return nil, false

@@ -5,8 +5,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
-	"github.com/kiln-pipeline/kiln/internal/make/workspace"
-	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 )
 
 // Touched are the assets of which, in a build of few tasks, a task is another one than before, or has another trace, by UUID.
@@ -31,10 +29,9 @@ func Touched(s *results.Set, few *plan.Few) map[string]*asset.Asset {
 
 // Referring finds the assets with products that referred, in the build before, to those of assets: ids by UUID. If that is not known, each
 // has one without a name.
-func Referring(p *workspace.Workspace, uuids []string) map[string][]string {
-	db, opened, err := contentdb.Open(p.DatabasePath())
+func Referring(s *results.Set, uuids []string) map[string][]string {
+	db, opened, err := s.Database.Open()
 	if err == nil {
-		defer db.Close()
 		if ids, err := db.Referring(uuids); err == nil && opened.Reason == "" {
 			return ids
 		}

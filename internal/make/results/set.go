@@ -14,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
+	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -28,14 +29,15 @@ type Scope struct {
 
 // Set is the state of a project's tasks, after the engine is done or before it starts.
 type Set struct {
-	P       *workspace.Workspace
-	W       *job.World
-	Traces  *state.Traces
-	OnError OnError
-	Held    *state.Tasks // the tasks of the build before, if some have no result in this one
-	Scope   *Scope       // nil: all tasks are checked, or those that were requested
-	Results []*engine.Result
-	Unsure  func(*engine.Observation) bool // of a dry run: what the build may change; nil: nothing
+	P        *workspace.Workspace
+	W        *job.World
+	Traces   *state.Traces
+	Database *contentdb.Once
+	OnError  OnError
+	Held     *state.Tasks // the tasks of the build before, if some have no result in this one
+	Scope    *Scope       // nil: all tasks are checked, or those that were requested
+	Results  []*engine.Result
+	Unsure   func(*engine.Observation) bool // of a dry run: what the build may change; nil: nothing
 
 	Live         []*job.Task                    // that the project has: those of the world, and the parts that their traces ask for
 	lives        int32                          // how often find looked
@@ -45,7 +47,21 @@ type Set struct {
 	Placeholders map[*job.Task][]engine.Product // that stand for failed jobs
 }
 
-func NewSet(p *workspace.Workspace, onError OnError) *Set { return &Set{P: p, OnError: onError} }
+func NewSet(p *workspace.Workspace, onError OnError) *Set {
+	return &Set{P: p, OnError: onError, Database: contentdb.NewOnce(p.DatabasePath())}
+}
+
+// Anew is an empty set of the same build.
+func (s *Set) Anew() *Set { return &Set{P: s.P, OnError: s.OnError, Database: s.Database} }
+
+// Close ends what the build had open.
+func (s *Set) Close() error {
+	s.Database.Close() // if it is open still, it was only read
+	if s.W == nil {
+		return nil
+	}
+	return s.W.Blobs.Flush()
+}
 
 // JobsRun returns the jobs that ran, or would run, completely or in part.
 func (s *Set) JobsRun() map[job.ID]bool {
