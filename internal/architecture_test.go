@@ -175,12 +175,12 @@ var allowed = map[string]string{
 		"make/results make/task make/view make/workspace store/cas store/contentdb store/state content/asset " +
 		"content/mention make/notices",
 	"make/results": "base/diag base/digest content/asset content/project content/source engine make/job make/task make/workspace processor " +
-		"store/state uuid",
+		"store/contentdb store/state uuid",
 	"make/outputs": "base/diag base/digest base/disk content/asset content/project content/source delivery/ship engine make/job " +
 		"make/results make/workspace store/cas store/state",
 	"make/notices": "base/diag content/asset content/source delivery/ship make/workspace store/state processors make/references",
 	"make/references": "base/diag base/digest base/disk content/asset content/mention engine make/job make/outputs make/plan make/results make/task " +
-		"make/workspace processor store/contentdb uuid",
+		"processor uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
 		"make/plan make/references make/results make/workspace processor store/state uuid",
 	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +

@@ -14,7 +14,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/workspace"
-	"github.com/kiln-pipeline/kiln/internal/store/contentdb"
 	"github.com/kiln-pipeline/kiln/internal/store/state"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -32,7 +31,7 @@ type Set struct {
 	P        *workspace.Workspace
 	W        *job.World
 	Traces   *state.Traces
-	Database *contentdb.Once
+	Database *Database
 	OnError  OnError
 	Held     *state.Tasks // the tasks of the build before, if some have no result in this one
 	Scope    *Scope       // nil: all tasks are checked, or those that were requested
@@ -48,7 +47,7 @@ type Set struct {
 }
 
 func NewSet(p *workspace.Workspace, onError OnError) *Set {
-	return &Set{P: p, OnError: onError, Database: contentdb.NewOnce(p.DatabasePath())}
+	return &Set{P: p, OnError: onError, Database: &Database{path: p.DatabasePath()}}
 }
 
 // Anew is an empty set of the same build.
