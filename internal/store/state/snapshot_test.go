@@ -366,6 +366,36 @@ func TestDeltaRefused(t *testing.T) {
 	}
 }
 
+// TestAhead: what is read ahead is what is read on request, whatever is appended meanwhile; and a damage is found.
+func TestAhead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	appended(t, path)
+	s, _, _ := ReadSnapshot(path)
+	s.Ahead()
+	if err := s.Append(delta()); err != nil {
+		t.Fatal(err)
+	}
+	s.Ahead() // has no effect
+	got, err := s.Image()
+	if diff := cmp.Diff(withDelta(), got, sameSnapshot); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+
+	for _, kind := range []uint32{blockTasks, blockEdges} {
+		appended(t, path)
+		s, _, _ := ReadSnapshot(path)
+		data, _ := os.ReadFile(path)
+		data[s.blocks[kind].at+9] ^= 1
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s.Ahead()
+		if _, err := s.Tasks(); err == nil {
+			t.Errorf("block %d: its damage was not found", kind)
+		}
+	}
+}
+
 // A snapshot to which deltas were appended is what reading it again gives.
 func TestAppendGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
