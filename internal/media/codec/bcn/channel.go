@@ -9,15 +9,13 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // is longer so that the compiler can omit bounds checks.)
 type channel struct {
 	below [512]uint32
-
-	lanes   bool // if set, values is used instead of below, and the errors of eight lines are computed at once
-	values  [16]uint8
-	squares int32 // the sum of the squares of values
+	lanes bool // if set, channelLanes does all
 }
 
-// line is a pair of endpoints and the values between them: 8 places, or 6 and the values 0 and 255.
+// line is a pair of endpoints and the values between them: 8 places, or 6 and the values 0 and 255. The endpoints are at
+// least as far apart as there are steps between them: a shorter line represents no more values.
 type line struct {
-	low, high int32 // low <= high, and low < high if there are 8 places
+	low, high int32
 	six       bool
 }
 
@@ -30,6 +28,14 @@ type scored struct {
 
 var none = scored{gain: -1}
 
+// better reports whether a line has a higher gain, or the same gain and higher endpoints.
+func (s scored) better(than scored) bool {
+	if s.gain != than.gain {
+		return s.gain > than.gain
+	}
+	return s.low > than.low || s.low == than.low && s.high > than.high
+}
+
 // start is the start of a search: the least and the greatest value are at two of the places 0 to 7. With apart greater than
 // 0, a start has six places for the values that are at least that far from 0 and from 255.
 type start struct {
@@ -37,19 +43,38 @@ type start struct {
 	apart       int32
 }
 
-// starts are of three kinds. Most blocks are best with endpoints at the least and the greatest value. Values that are not
-// evenly spread are often nearer to a longer line with some unused places, which small steps cannot reach: trying it gains
-// 0.1 dB. Six places suit blocks with hard edges: 5 dB in drawn interfaces.
-var starts = [...][]start{
-	{{0, 7, 0}},
-	{{1, 7, 0}, {0, 6, 0}, {1, 6, 0}, {2, 7, 0}, {0, 5, 0}},
-	{{apart: 1}, {apart: 8}, {apart: 32}},
+// kinds are starts; a search begins at the best of each kind.
+type kinds struct{ eight, six [][]start }
+
+// Most blocks are best with endpoints at the least and the greatest value. Values that are not evenly spread are often
+// nearer to a longer line with some unused places, which small steps cannot reach: trying it gains 0.1 dB. Six places suit
+// blocks with hard edges: 5 dB in drawn interfaces. They are tried if some value is near 0 or 255.
+var (
+	fewKinds = kinds{
+		eight: [][]start{{{0, 7, 0}}, {{1, 7, 0}, {0, 6, 0}, {1, 6, 0}, {2, 7, 0}, {0, 5, 0}}},
+		six:   [][]start{{{apart: 1}}, {{apart: 8}, {apart: near}}},
+	}
+	allKinds = kinds{
+		eight: [][]start{{{0, 7, 0}}, {{1, 7, 0}}, {{0, 6, 0}}, {{1, 6, 0}}, {{2, 7, 0}}, {{0, 5, 0}}},
+		six:   [][]start{{{apart: 1}}, {{apart: 8}}, {{apart: near}}},
+	}
+)
+
+const near = 32
+
+// kindsOf returns the starts for a quality. Fast takes the best of them unchanged.
+func kindsOf(q block.Quality) *kinds {
+	if q == block.Best {
+		return &allKinds
+	}
+	return &fewKinds
 }
 
 // encode returns the block for channel at of some RGBA pixels.
-//
-// Fast takes the best start unchanged, Normal searches from the best start of each kind, Best from all starts.
 func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
+	if c.lanes {
+		return channelLanes(pixels, at, &channelTables()[q].search[0])
+	}
 	low, high := int32(255), int32(0)
 	for i := at; i < 64; i += 4 {
 		low, high = min(low, int32(pixels[i])), max(high, int32(pixels[i]))
@@ -58,60 +83,59 @@ func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 		low = min(low, 248)
 		return writeChannel(pixels, at, line{low, low + 7, false}) // steps of 1 represent every value
 	}
-	if c.lanes {
-		c.fill(pixels, at)
-	} else {
-		c.count(pixels, at)
-	}
-	best := none
-	for _, kind := range starts {
-		top, n := none, 0
-		var lines [8]line
-		for _, s := range kind {
-			if l, ok := s.line(pixels, at, low, high); ok {
-				lines[n] = l
-				n++
-			}
-		}
-		if n == 0 {
-			continue
-		}
-		gains := c.gains(&lines, n)
-		for i, l := range lines[:n] {
-			found := scored{l, gains[i]}
-			if q == block.Best {
-				found = c.search(found)
-			}
-			if found.gain > top.gain {
-				top = found
-			}
-		}
-		if q == block.Normal && top != none {
-			top = c.search(top)
-		}
-		if top.gain > best.gain {
-			best = top
+	c.count(pixels, at)
+	k := kindsOf(q)
+	best := c.best(k.eight, q, func(s start) (line, bool) { return s.line(low, high), true })
+	if low < near || high > 255-near {
+		six := c.best(k.six, q, func(s start) (line, bool) { return s.between(pixels, at) })
+		if six.gain > best.gain {
+			best = six
 		}
 	}
 	return writeChannel(pixels, at, best.line)
 }
 
-// line returns the line on which a search among values from low to high begins, or false if the start does not apply.
-func (s start) line(pixels *[64]byte, at int, low, high int32) (line, bool) {
-	if s.apart == 0 {
-		step := s.last - s.first
-		return line{max(low-(high-low)*s.first/step, 0), min(high+(high-low)*(7-s.last)/step, 255), false}, true
+// best returns the best line of some kinds.
+func (c *channel) best(kinds [][]start, q block.Quality, of func(s start) (line, bool)) scored {
+	best := none
+	for _, kind := range kinds {
+		top := none
+		for _, s := range kind {
+			if l, ok := of(s); ok {
+				if found := (scored{l, c.gain(l)}); found.better(top) {
+					top = found
+				}
+			}
+		}
+		if q != block.Fast && top != none {
+			top = c.search(top)
+		}
+		if top.better(best) {
+			best = top
+		}
 	}
-	if low >= s.apart && high <= 255-s.apart {
-		return line{}, false // it would only lose two places
-	}
-	low, high = 255, 0
+	return best
+}
+
+// line returns the line of eight places on which a search among values from low to high begins.
+func (s start) line(low, high int32) line {
+	step := s.last - s.first
+	return line{max(low-(high-low)*s.first/step, 0), min(high+(high-low)*(7-s.last)/step, 255), false}
+}
+
+// between returns the line of six places on which a search begins, or false if no value is far enough from 0 and 255.
+func (s start) between(pixels *[64]byte, at int) (line, bool) {
+	low, high := int32(255), int32(0)
 	for i := at; i < 64; i += 4 {
 		if v := int32(pixels[i]); v >= s.apart && v <= 255-s.apart {
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	return line{low, high, true}, low <= high
+	if low > high {
+		return line{}, false
+	}
+	low = min(low, 250)
+	return line{low, max(high, low+5), true}, true
 }
 
 func (c *channel) count(pixels *[64]byte, at int) {
@@ -127,31 +151,36 @@ func (c *channel) count(pixels *[64]byte, at int) {
 	}
 }
 
-// search moves the endpoints in smaller and smaller steps while the error decreases.
+// search makes the best move of the endpoints while the error decreases, and then smaller ones.
 func (c *channel) search(s scored) scored {
-	if c.lanes {
-		return c.searchLanes(s)
-	}
-	for step := max(1, (s.high-s.low)>>4); step > 0; step >>= 1 {
-		for moved := true; moved; {
-			moved = false
-			for _, d := range moves {
-				l := line{s.low + d[0]*step, s.high + d[1]*step, s.six}
-				if !l.is() {
-					continue
-				}
-				if g := c.gain(l); g > s.gain {
-					s, moved = scored{l, g}, true
-				}
+	for step := max(1, (s.high-s.low)>>4); step > 0; {
+		top := s
+		for _, d := range moves {
+			l := line{s.low + d[0]*step, s.high + d[1]*step, s.six}
+			if !l.is() {
+				continue
+			}
+			if t := (scored{l, c.gain(l)}); t.gain > s.gain && t.better(top) {
+				top = t
 			}
 		}
+		if top == s {
+			step >>= 1
+		}
+		s = top
 	}
 	return s
 }
 
 // is reports whether the line is valid.
-func (l line) is() bool {
-	return l.low >= 0 && l.high <= 255 && l.low <= l.high && (l.low < l.high || l.six)
+func (l line) is() bool { return l.low >= 0 && l.high <= 255 && l.high-l.low >= l.steps() }
+
+// steps returns the number of steps between the endpoints.
+func (l line) steps() int32 {
+	if l.six {
+		return 5
+	}
+	return 7
 }
 
 // moves are the steps for a pair of endpoints: first of one, then of both.
@@ -183,27 +212,44 @@ func (c *channel) gain(l line) int32 {
 	return gain
 }
 
-// channelCodes are the indices of the eight places in ascending order; the second row is for six places and 0 and 255.
-var channelCodes = [2][8]uint64{{1, 7, 6, 5, 4, 3, 2, 0}, {6, 0, 2, 3, 4, 5, 1, 7}}
+// nearest finds the place between the endpoints that is nearest to a value, in whole numbers: the first is place 0.
+//
+// Places are rounded towards zero, so limits between them are not exactly in steps. In 1/64, they are from 25 to 32 beyond
+// those of a line of real numbers, for any endpoints (TestChannelNearest).
+type nearest struct{ low, by, add, most int32 }
+
+func (l line) nearest() nearest {
+	steps, apart, by := l.steps(), l.high-l.low, int32(37450) // 1<<18 by 7 or 5
+	if l.six {
+		by = 52429
+	}
+	return nearest{l.low, min(steps<<16/apart, 1<<16-1), (apart*by>>8+1)>>5 + 28, steps<<6 + 63}
+}
+
+func (n *nearest) place(v int32) int32 { return min(max((v-n.low)<<6+n.add, 0)*n.by>>16, n.most) >> 6 }
+
+// channelCodes are the indices of the eight places in ascending order. The second row is for six places and then 0 and 255.
+var channelCodes = [2][8]uint64{{1, 7, 6, 5, 4, 3, 2, 0}, {0, 2, 3, 4, 5, 1, 6, 7}}
 
 // writeChannel returns the block for a line, with each pixel at the place nearest to it. The order of the endpoints encodes
 // the number of places.
 func writeChannel(pixels *[64]byte, at int, l line) uint64 {
-	v := l.values()
-	var middle [7]int32
-	for i := range middle {
-		middle[i] = (v[i] + v[i+1]) >> 1
-	}
-	codes, b := &channelCodes[0], uint64(l.high)|uint64(l.low)<<8
-	if l.six {
-		codes, b = &channelCodes[1], uint64(l.low)|uint64(l.high)<<8
-	}
-	for i := range 16 {
-		x, place := int32(pixels[4*i+at]), uint32(0)
-		for _, m := range middle {
-			place += uint32(m-x) >> 31
+	n, v := l.nearest(), l.values()
+	if !l.six {
+		b := uint64(l.high) | uint64(l.low)<<8
+		for i := range 16 {
+			b |= channelCodes[0][n.place(int32(pixels[4*i+at]))&7] << (16 + 3*i)
 		}
-		b |= codes[place&7] << (16 + 3*i)
+		return b
+	}
+	b := uint64(l.low) | uint64(l.high)<<8
+	for i := range 16 {
+		x := int32(pixels[4*i+at])
+		place := n.place(x)
+		if d := x - v[(place+1)&7]; max(d, -d) > min(x, 255-x) {
+			place = 6 + x>>7
+		}
+		b |= channelCodes[1][place&7] << (16 + 3*i)
 	}
 	return b
 }

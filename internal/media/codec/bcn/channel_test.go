@@ -129,8 +129,8 @@ func TestChannelGain(t *testing.T) {
 		pixels := channelOf(v)
 		var c channel
 		c.count(&pixels, 0)
-		l := line{low: int32(r.IntN(255)), six: r.IntN(2) == 0}
-		l.high = l.low + 1 + int32(r.IntN(255-int(l.low)))
+		l := line{low: int32(r.IntN(249)), six: r.IntN(2) == 0}
+		l.high = l.low + 7 + int32(r.IntN(249-int(l.low)))
 		want := int32(0)
 		for _, x := range v {
 			least := int32(1 << 30)
@@ -150,6 +150,31 @@ func TestChannelGain(t *testing.T) {
 		}
 		if left := int32(squares(BC4, pixels[:], back[:])); left != sum-want {
 			t.Fatalf("%v on %v: written with an error of %d, want %d", v, l, left, sum-want)
+		}
+	}
+}
+
+// The place is one of those that are nearest, for any distance of the endpoints and any value.
+func TestChannelNearest(t *testing.T) {
+	for _, six := range []bool{false, true} {
+		l := line{six: six}
+		for l.low = range int32(256) {
+			for l.high = l.low + l.steps(); l.high <= 255; l.high++ {
+				n, places := l.nearest(), l.values()
+				inner := places[:]
+				if six {
+					inner = places[1:7]
+				}
+				for v := range int32(256) {
+					least := int32(1 << 10)
+					for _, p := range inner {
+						least = min(least, max(v-p, p-v))
+					}
+					if p := inner[n.place(v)]; max(v-p, p-v) != least {
+						t.Fatalf("%v: %d at place %d, which is at %d", l, v, n.place(v), p)
+					}
+				}
+			}
 		}
 	}
 }

@@ -3,94 +3,44 @@ package bcn
 import (
 	"math"
 	"sync"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
 
-// lineTable has the constants of lineErrors for lines of eight places, or of six and both ends of the range.
-type lineTable struct {
-	low, high, more, by [16]int16 // twice the eight places
-	pick                [8][32]uint8
+// channelStarts are starts in the layout of channelLanes, which searches from the best of each eight.
+type channelStarts struct {
+	search     [16]uint16 // all bits are set if there is a search
+	eight, six uint64     // how many tables there are of each
+	tables     [5][2][16]uint16
 }
 
-var lineTables = sync.OnceValue(func() *[2]lineTable {
-	t := new([2]lineTable)
-	for i := range 16 {
-		eight, six, place := &t[0], &t[1], int16(i&7)
-		eight.low[i], eight.high[i], eight.by[i] = 7-place, place, 65536/7+1
-		six.by[i] = 65536/5 + 1
-		switch place {
-		case 0:
-		case 7:
-			six.more[i] = 5 * 255
-		default:
-			six.low[i], six.high[i] = 6-place, place-1
+// channelTables has the starts of each quality.
+var channelTables = sync.OnceValue(func() *[block.Best + 1]channelStarts {
+	all := new([block.Best + 1]channelStarts)
+	for q := range all {
+		t, k := &all[q], kindsOf(block.Quality(q))
+		for i := range t.search {
+			t.search[i] = uint16(-min(q, 1))
+		}
+		t.eight, t.six = uint64(len(k.eight)+1)/2, uint64(len(k.six)+1)/2
+		for i := range 16 * t.eight {
+			s, table := startOf(k.eight, int(i)), &t.tables[i/16]
+			step := s.last - s.first // fractions of the range are rounded up, products with it down
+			table[0][i%16] = uint16((s.first<<16 + step - 1) / step)
+			table[1][i%16] = uint16(((7-s.last)<<16 + step - 1) / step)
+		}
+		for i := range 16 * t.six {
+			s, table := startOf(k.six, int(i)), &t.tables[t.eight+i/16]
+			table[0][i%16], table[1][i%16] = uint16(s.apart), uint16(255-s.apart)
 		}
 	}
-	for place := range t[0].pick {
-		for i := range t[0].pick[place] {
-			t[0].pick[place][i], t[1].pick[place][i] = uint8(place), uint8(place)
-		}
-	}
-	return t
+	return all
 })
 
-// gains returns the gains of the first n lines, all of eight places or all of six. The gain of an invalid line is
-// meaningless.
-func (c *channel) gains(lines *[8]line, n int) (gains [8]int32) {
-	if !c.lanes {
-		for i := range lines[:n] {
-			gains[i] = c.gain(lines[i])
-		}
-		return gains
-	}
-	var low, high [8]int16
-	for i, l := range lines {
-		low[i], high[i] = int16(l.low), int16(l.high)
-	}
-	table := &lineTables()[0]
-	if lines[0].six {
-		table = &lineTables()[1]
-	}
-	lineErrors(&c.values, &low, &high, &table.low[0], &gains)
-	for i := range gains {
-		gains[i] = c.squares - gains[i]
-	}
-	return gains
-}
-
-// fill stores the values for lineErrors.
-func (c *channel) fill(pixels *[64]byte, at int) {
-	c.squares = 0
-	for i := range c.values {
-		v := pixels[(4*i+at)&63]
-		c.values[i] = v
-		c.squares += int32(v) * int32(v)
-	}
-}
-
-// searchLanes is search with the gains of all moves computed at once; it tries them in the same order.
-func (c *channel) searchLanes(s scored) scored {
-	var lines [8]line
-	for step := max(1, (s.high-s.low)>>4); step > 0; step >>= 1 {
-		gains := c.around(s, step, &lines)
-		for moved := true; moved; {
-			moved = false
-			for i := range lines {
-				if l := lines[i]; gains[i] > s.gain && l.is() {
-					s, moved = scored{l, gains[i]}, true
-					gains = c.around(s, step, &lines)
-				}
-			}
-		}
-	}
-	return s
-}
-
-// around returns the lines that a step leads to, and their gains.
-func (c *channel) around(s scored, step int32, lines *[8]line) [8]int32 {
-	for i, d := range moves {
-		lines[i] = line{s.low + d[0]*step, s.high + d[1]*step, s.six}
-	}
-	return c.gains(lines, 8)
+// startOf returns what is at a place of eight for each kind. The last start of a kind, and the last kind, are repeated.
+func startOf(kinds [][]start, at int) start {
+	kind := kinds[min(at/8, len(kinds)-1)]
+	return kind[min(at%8, len(kind)-1)]
 }
 
 // colorLanes has the colours of a block of 16 pixels for vector code.

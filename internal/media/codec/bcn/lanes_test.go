@@ -11,31 +11,30 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/lanestest"
 )
 
-// The gains of eight lines computed at once equal those computed one by one.
-func TestGainLanes(t *testing.T) {
+// A channel is encoded to the same bytes: soft and hard blocks, values near 0 and 255, few values, and no search at all.
+func TestChannelLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 20000 {
+	plain, wide := new(channel), &channel{lanes: true}
+	for i := range 60000 {
 		var pixels [64]byte
-		around, strength := r.IntN(256), 1+r.IntN(256)
-		for i := range pixels {
-			pixels[i] = byte(min(max(around+r.IntN(strength)-strength/2, 0), 255))
-		}
-		c := channel{lanes: true}
-		c.fill(&pixels, 1)
-		c.count(&pixels, 1)
-		var lines [8]line
-		six := r.IntN(2) == 1
-		for i := range lines {
-			low := r.Int32N(256)
-			lines[i] = line{low, low + r.Int32N(256-low), six}
-		}
-		for i, got := range c.gains(&lines, 8) {
-			if want := c.gain(lines[i]); got != want {
-				t.Fatalf("%v, line %v: gain %d, by itself %d", pixels, lines[i], got, want)
+		around, strength := r.IntN(256), 1+r.IntN(256)>>r.IntN(6)
+		for j := range pixels {
+			pixels[j] = byte(min(max(around+r.IntN(strength)-strength/2, 0), 255))
+			switch {
+			case i%4 == 1 && r.IntN(3) == 0:
+				pixels[j] = byte(255 * r.IntN(2))
+			case i%4 == 2 && r.IntN(3) == 0:
+				pixels[j] = byte(r.IntN(9) + 247*r.IntN(2))
+			case i%8 == 3:
+				pixels[j] = byte(around + 33*r.IntN(3))
 			}
+		}
+		at, q := i%4, block.Quality(r.IntN(3))
+		if got, want := wide.encode(&pixels, at, q), plain.encode(&pixels, at, q); got != want {
+			t.Fatalf("channel %d of %v, quality %d: %x, plain %x", at, pixels, q, got, want)
 		}
 	}
 }

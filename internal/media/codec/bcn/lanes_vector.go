@@ -5,7 +5,7 @@ package bcn
 //go:generate go -C ../../../../asm run . bcn
 
 //go:noescape
-func lineErrors(values *[16]uint8, low, high *[8]int16, table *int16, errs *[8]int32)
+func channelLanes(pixels *[64]byte, at int, starts *uint16) uint64
 
 //go:noescape
 func endErrors(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)
