@@ -83,6 +83,10 @@ func Gather[T byte | float32](dst, pix []T, width, height, blockWidth, blockHeig
 	for j := range blockHeight {
 		from := 4 * (min(y+j, height-1)*width + x)
 		line := dst[4*j*blockWidth:][:4*blockWidth]
+		if across == 4 && blockWidth == 4 {
+			*(*[16]T)(line) = *(*[16]T)(pix[from:]) // a copy of known size is not a call
+			continue
+		}
 		copy(line, pix[from:from+4*across])
 		for i := across; i < blockWidth; i++ {
 			copy(line[4*i:4*i+4], line[4*across-4:4*across])
