@@ -10,7 +10,7 @@ import (
 )
 
 func bcn() {
-	channelLanes()
+	channels()
 	endErrors()
 	solve()
 	solveEight()

@@ -92,9 +92,12 @@ func Encode(f Format, rgba []byte, width, height int, o block.Options) ([]byte, 
 	out := make([]byte, columns*rows*size)
 	o.Rows(rows, func(next func() int) {
 		var e encoder
-		e.quality, e.channel.lanes = min(o.Quality, block.Best), lanes
+		e.quality = min(o.Quality, block.Best)
 		if lanes {
-			e.color.by = new(colorLanes)
+			e.color.by, e.channel.starts = new(colorLanes), &channelTables()[e.quality]
+		}
+		if lanes && wider {
+			e.values = new([3072]byte)
 		}
 		for row := next(); row >= 0; row = next() {
 			for column := range columns {
@@ -116,6 +119,7 @@ type encoder struct {
 	pixels  [64]byte // of the current block, RGBA
 	color   colors
 	channel channel
+	values  *[3072]byte // for channelsWide, or nil
 	memo    block.Memo
 }
 
@@ -130,6 +134,10 @@ func (e *encoder) block(f Format, dst []byte) {
 	case BC4:
 		binary.LittleEndian.PutUint64(dst, e.channel.encode(&e.pixels, 0, e.quality))
 	case BC5:
+		if e.values != nil {
+			channelsWide(&e.pixels, &e.channel.starts.search[0], e.values, (*[16]byte)(dst))
+			return
+		}
 		binary.LittleEndian.PutUint64(dst, e.channel.encode(&e.pixels, 0, e.quality))
 		binary.LittleEndian.PutUint64(dst[8:], e.channel.encode(&e.pixels, 1, e.quality))
 	}

@@ -8,8 +8,8 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // differences: below[v] has the sum of the values less than v, times 256, plus their number. (It has 257 elements; the array
 // is longer so that the compiler can omit bounds checks.)
 type channel struct {
-	below [512]uint32
-	lanes bool // if set, channelLanes does all
+	below  [512]uint32
+	starts *channelStarts // for channelLanes, which does all, or nil
 }
 
 // line is a pair of endpoints and the values between them: 8 places, or 6 and the values 0 and 255. The endpoints are at
@@ -70,10 +70,19 @@ func kindsOf(q block.Quality) *kinds {
 	return &fewKinds
 }
 
+// repeatOf returns the bits of a step that remain after a move that was better; at least half of the step does. Normal repeats
+// moves of 1, and of 8 and more: to repeat the others, too, gains 0.005 dB on photographs and takes an eighth longer.
+func repeatOf(q block.Quality) int32 {
+	if q == block.Best {
+		return 255
+	}
+	return 255 &^ 6
+}
+
 // encode returns the block for channel at of some RGBA pixels.
 func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
-	if c.lanes {
-		return channelLanes(pixels, at, &channelTables()[q].search[0])
+	if c.starts != nil {
+		return channelLanes(pixels, at, &c.starts.search[0])
 	}
 	low, high := int32(255), int32(0)
 	for i := at; i < 64; i += 4 {
@@ -108,7 +117,7 @@ func (c *channel) best(kinds [][]start, q block.Quality, of func(s start) (line,
 			}
 		}
 		if q != block.Fast && top != none {
-			top = c.search(top)
+			top = c.search(top, repeatOf(q))
 		}
 		if top.better(best) {
 			best = top
@@ -151,8 +160,8 @@ func (c *channel) count(pixels *[64]byte, at int) {
 	}
 }
 
-// search makes the best move of the endpoints while the error decreases, and then smaller ones.
-func (c *channel) search(s scored) scored {
+// search makes the best move of the endpoints, and then smaller ones, while the error decreases.
+func (c *channel) search(s scored, repeat int32) scored {
 	for step := max(1, (s.high-s.low)>>4); step > 0; {
 		top := s
 		for _, d := range moves {
@@ -166,6 +175,8 @@ func (c *channel) search(s scored) scored {
 		}
 		if top == s {
 			step >>= 1
+		} else {
+			step = max(step>>1, step&repeat)
 		}
 		s = top
 	}

@@ -10,6 +10,7 @@ import (
 // channelStarts are starts in the layout of channelLanes, which searches from the best of each eight.
 type channelStarts struct {
 	search     [16]uint16 // all bits are set if there is a search
+	repeat     [16]uint16 // of repeatOf
 	eight, six uint64     // how many tables there are of each
 	tables     [5][2][16]uint16
 }
@@ -20,7 +21,7 @@ var channelTables = sync.OnceValue(func() *[block.Best + 1]channelStarts {
 	for q := range all {
 		t, k := &all[q], kindsOf(block.Quality(q))
 		for i := range t.search {
-			t.search[i] = uint16(-min(q, 1))
+			t.search[i], t.repeat[i] = uint16(-min(q, 1)), uint16(repeatOf(block.Quality(q)))
 		}
 		t.eight, t.six = uint64(len(k.eight)+1)/2, uint64(len(k.six)+1)/2
 		for i := range 16 * t.eight {

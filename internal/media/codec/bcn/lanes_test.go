@@ -2,6 +2,8 @@ package bcn
 
 import (
 	"bytes"
+	"encoding/binary"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,7 +19,8 @@ func TestChannelLanes(t *testing.T) {
 		t.Skip("this processor has no AVX2")
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	plain, wide := new(channel), &channel{lanes: true}
+	plain, wide := new(channel), new(channel)
+	both := encoder{values: new([3072]byte)}
 	for i := range 60000 {
 		var pixels [64]byte
 		around, strength := r.IntN(256), 1+r.IntN(256)>>r.IntN(6)
@@ -33,8 +36,20 @@ func TestChannelLanes(t *testing.T) {
 			}
 		}
 		at, q := i%4, block.Quality(r.IntN(3))
+		wide.starts = &channelTables()[q]
 		if got, want := wide.encode(&pixels, at, q), plain.encode(&pixels, at, q); got != want {
 			t.Fatalf("channel %d of %v, quality %d: %x, plain %x", at, pixels, q, got, want)
+		}
+		if !wider {
+			continue
+		}
+		var two [16]byte
+		both.pixels, both.channel.starts = pixels, wide.starts
+		both.block(BC5, two[:])
+		for at := range 2 {
+			if got, want := binary.LittleEndian.Uint64(two[8*at:]), plain.encode(&pixels, at, q); got != want {
+				t.Fatalf("channel %d of two of %v, quality %d: %x, plain %x", at, pixels, q, got, want)
+			}
 		}
 	}
 }
@@ -51,19 +66,31 @@ func TestLanesSameBytes(t *testing.T) {
 // sameBytes checks that both encode an image to the same bytes, in every format and at every quality.
 func sameBytes(t *testing.T, name string, pix []byte, width, height int) {
 	t.Helper()
-	defer func() { lanes = true }()
+	best := wider
+	defer func() { lanes, wider = true, best }()
 	for _, f := range []Format{BC1, BC1A, BC3, BC4, BC5} {
 		for q := block.Fast; q <= block.Best; q++ {
 			o := block.Options{Quality: q, Workers: 1}
-			lanes = true
-			fast, err := Encode(f, pix, width, height, o)
+			lanes = false
+			slow, err := Encode(f, pix, width, height, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			lanes = false
-			if slow, err := Encode(f, pix, width, height, o); err != nil || !bytes.Equal(fast, slow) {
-				t.Errorf("%s, %v, quality %d: lanes give other bytes (%v)", name, f, q, err)
+			lanes = true
+			for wider = range tiers(best) {
+				if fast, err := Encode(f, pix, width, height, o); err != nil || !bytes.Equal(fast, slow) {
+					t.Errorf("%s, %v, quality %d, AVX-512 %v: lanes give other bytes (%v)", name, f, q, wider, err)
+				}
 			}
+		}
+	}
+}
+
+// tiers yields false, and true if this processor has AVX-512.
+func tiers(wide bool) iter.Seq[bool] {
+	return func(yield func(bool) bool) {
+		if yield(false) && wide {
+			yield(true)
 		}
 	}
 }
