@@ -60,7 +60,7 @@ var (
 	}
 )
 
-const near = 32
+const near = 32 // how far from 0 or 255 a value is the reason to try six places
 
 // kindsOf returns the starts for a quality. Fast takes the best of them unchanged.
 func kindsOf(q block.Quality) *kinds {
@@ -105,9 +105,9 @@ func (c *channel) encode(pixels *[64]byte, at int, q block.Quality) uint64 {
 }
 
 // best returns the best line of some kinds.
-func (c *channel) best(kinds [][]start, q block.Quality, of func(s start) (line, bool)) scored {
+func (c *channel) best(all [][]start, q block.Quality, of func(s start) (line, bool)) scored {
 	best := none
-	for _, kind := range kinds {
+	for _, kind := range all {
 		top := none
 		for _, s := range kind {
 			if l, ok := of(s); ok {
