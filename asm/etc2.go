@@ -10,6 +10,9 @@ func etc2() {
 	price()
 	clamp()
 	pairCost()
+	starts()
+	clusters()
+	polishPair()
 	levels()
 }
 

@@ -9,7 +9,7 @@ type effort struct {
 	individual          bool  // try the individual mode even if the differential mode suffices
 	polish              bool  // move base colours by single steps at the end
 	pairAbove           int32 // try the modes T and H if a block costs more
-	pairSpan            int32 // the number of their distances to try
+	pairStarts          int   // the number of distances to refine, for each mode and two base colours
 	pairTurns           int   // rounds of refining them
 	multipliers, starts int32 // for EAC, for each table
 	turns               int   // rounds of refining EAC
@@ -18,17 +18,17 @@ type effort struct {
 var efforts = [...]effort{
 	block.Fast: {
 		margin: 1, reach: 2,
-		pairAbove: 1000, pairSpan: 1, pairTurns: 2,
+		pairAbove: 1000, pairStarts: 1, pairTurns: 2,
 		multipliers: 1, starts: 1, turns: 1,
 	},
 	block.Normal: {
 		margin: 1, reach: 6, bothFlips: true, individual: true, polish: true,
-		pairAbove: 300, pairSpan: 3, pairTurns: 3,
+		pairAbove: 300, pairStarts: 2, pairTurns: 3,
 		multipliers: 2, starts: 2, turns: 3,
 	},
 	block.Best: {
 		margin: 2, reach: 10, bothFlips: true, individual: true, polish: true,
-		pairAbove: 0, pairSpan: 8, pairTurns: 5,
+		pairAbove: 0, pairStarts: 4, pairTurns: 5,
 		multipliers: 3, starts: 3, turns: 4,
 	},
 }

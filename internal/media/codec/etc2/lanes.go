@@ -64,6 +64,37 @@ func (l *cloud) pack() {
 	}
 }
 
+// clusterLanes is clusters in vector code.
+func (l *cloud) clusterLanes(grey int32) (means [2]rgb) {
+	var words [2]uint64
+	if grey == 1 {
+		clusterLanes(&l.packed.rg[0][0], &words)
+	} else {
+		clusterHueLanes(&l.packed.rg[0][0], &words)
+	}
+	for k, w := range words {
+		means[k] = rgb{int32(uint16(w)), int32(uint16(w >> 16)), int32(uint16(w >> 32))}
+	}
+	return means
+}
+
+// polishLanes is polish in vector code.
+func (l *cloud) polishLanes(p *pairing, cost int32) int32 {
+	colours := [2][4]int16{
+		{int16(p.c1[0]), int16(p.c1[1]), int16(p.c1[2])},
+		{int16(p.c2[0]), int16(p.c2[1]), int16(p.c2[2])},
+	}
+	mode := 0
+	if p.h {
+		mode = 1
+	}
+	cost = polishLanes(&l.packed.rg[0][0], &colours, mode, int(p.distance), cost)
+	for k := range 3 {
+		p.c1[k], p.c2[k] = int32(colours[0][k]), int32(colours[1][k])
+	}
+	return cost
+}
+
 // words returns paints in the layout of the vector functions.
 func words(paint *[4]rgb) [4]uint64 {
 	return [4]uint64{paint[0].word(), paint[1].word(), paint[2].word(), paint[3].word()}

@@ -10,3 +10,7 @@ func clampLanes(_ *int16, _ *int32, _ *uint16, _ *int16, _, _ int)              
 func paintCost(*int16, *[4]uint64) int32                                                        { return 0 }
 func paintSums(*int16, *[4]uint64, *[4][8]int16, *[4]uint32) int32                              { return 0 }
 func levelLanes(*[16]int16, *[2]int16, *int16, int, *int32, *[16]int16)                         {}
+func startLanes(*int16, *[2]uint64, *[8][4]int32)                                               {}
+func clusterLanes(*int16, *[2]uint64)                                                           {}
+func clusterHueLanes(*int16, *[2]uint64)                                                        {}
+func polishLanes(*int16, *[2][4]int16, int, int, int32) int32                                   { return 0 }

@@ -202,6 +202,43 @@ func TestPaintLanes(t *testing.T) {
 	}
 }
 
+// The starts of the modes T and H are the same in vector code: clusters of pixels, the costs of all distances,
+// and the moves of base colours.
+func TestStartLanes(t *testing.T) {
+	if !lanes {
+		t.Skip("this processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(13, 14))
+	all := someBlocks(4000)
+	for i := range len(all) / 64 {
+		slow := cloud{n: 16}
+		for j := range slow.pixels {
+			at := all[64*i+4*j:]
+			slow.pixels[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+		}
+		fast := slow
+		fast.pack()
+		for grey := range int32(2) {
+			if a, b := slow.clusters(grey), fast.clusters(grey); a != b {
+				t.Fatalf("%v, grey %d: clusters %v, by lanes %v", slow.pixels, grey, a, b)
+			}
+		}
+		c1, c2 := rgb{r.Int32N(16), r.Int32N(16), r.Int32N(16)}, rgb{r.Int32N(16), r.Int32N(16), r.Int32N(16)}
+		a, b := slow.starts(c1, c2, false), fast.starts(c1, c2, false)
+		for d := range a {
+			if [3]int32(a[d][:3]) != [3]int32(b[d][:3]) {
+				t.Fatalf("%v, colours %v and %v, distance %d: costs %v, by lanes %v", slow.pixels, c1, c2, d, a[d], b[d])
+			}
+		}
+		p := pairing{i%2 == 0, c1, c2, r.Int32N(8)}
+		q := p
+		cost := slow.cost(&p, false)
+		if a, b := slow.polish(&p, cost, false), fast.polish(&q, cost, false); a != b || p != q {
+			t.Fatalf("%v, colours %v and %v: moved to %v, cost %d, by lanes to %v, cost %d", slow.pixels, c1, c2, p, a, q, b)
+		}
+	}
+}
+
 // Levels of EAC have the same costs in vector code.
 func TestLevelLanes(t *testing.T) {
 	if !lanes {

@@ -18,3 +18,15 @@ func paintSums(pixels *int16, paint *[4]uint64, sums *[4][8]int16, masks *[4]uin
 
 //go:noescape
 func levelLanes(pixels *[16]int16, bounds *[2]int16, choices *int16, n int, results *int32, index *[16]int16)
+
+//go:noescape
+func startLanes(pixels *int16, colours *[2]uint64, costs *[8][4]int32)
+
+//go:noescape
+func clusterLanes(pixels *int16, means *[2]uint64)
+
+//go:noescape
+func clusterHueLanes(pixels *int16, means *[2]uint64)
+
+//go:noescape
+func polishLanes(pixels *int16, colours *[2][4]int16, h, distance int, cost int32) int32

@@ -71,15 +71,44 @@ func (s *search) pair() {
 			break
 		}
 		last = means
-		c1, c2 := means[0].narrow(), means[1].narrow()
-		for _, p := range [3]pairing{{true, c1, c2, 0}, {false, c1, c2, 0}, {false, c2, c1, 0}} {
-			first, end := all.guess(&p, s.pairSpan)
-			for d := first; d < end; d++ {
-				p.distance = d
-				s.refine(&all, p)
+		s.pairFrom(&all, means[0].narrow(), means[1].narrow())
+	}
+}
+
+// pairFrom tries the modes T and H from two base colours on, each with the best distances. In a block that already has a low
+// cost, refining seldom makes up for a start with a much higher one.
+func (s *search) pairFrom(l *cloud, c1, c2 rgb) {
+	all := l.starts(c1, c2, s.bit == 0)
+	for mode, p := range [3]pairing{{true, c1, c2, 0}, {false, c1, c2, 0}, {false, c2, c1, 0}} {
+		for range s.pairStarts {
+			p.distance = 0
+			for d := range all {
+				if all[d][mode] < all[p.distance&7][mode] {
+					p.distance = int32(d)
+				}
 			}
+			cost := &all[p.distance&7][mode]
+			if *cost > 2*s.best.cost-min(s.best.cost, 600)/2 {
+				break
+			}
+			*cost = never
+			s.refine(l, p)
 		}
 	}
+}
+
+// starts returns the costs for all distances in three modes: H, T, and T with the base colours swapped.
+func (l *cloud) starts(c1, c2 rgb, punch bool) (costs [8][4]int32) {
+	if l.lanes {
+		startLanes(&l.packed.rg[0][0], &[2]uint64{c1.widen(4).word(), c2.widen(4).word()}, &costs)
+		return costs
+	}
+	for d := range costs {
+		for mode, p := range [3]pairing{{true, c1, c2, int32(d)}, {false, c1, c2, int32(d)}, {false, c2, c1, int32(d)}} {
+			costs[d][mode] = l.cost(&p, punch)
+		}
+	}
+	return costs
 }
 
 // narrow rounds a colour of 8 bits to 4.
@@ -92,6 +121,9 @@ func (c rgb) narrow() rgb {
 
 // clusters divides the pixels into two clusters and returns the means. grey is the weight of distances along grey, 1 or 0.
 func (l *cloud) clusters(grey int32) [2]rgb {
+	if l.lanes {
+		return l.clusterLanes(grey)
+	}
 	apart := func(p, q *rgb) int32 {
 		r, g, b := p[0]-q[0], p[1]-q[1], p[2]-q[2]
 		s := r + g + b
@@ -137,35 +169,6 @@ func (l *cloud) clusters(grey int32) [2]rgb {
 	return means
 }
 
-// guess returns the range of distances to try, at most span.
-func (l *cloud) guess(p *pairing, span int32) (first, end int32) {
-	if span >= 8 {
-		return 0, 8
-	}
-	// The sum is 3 times the distances along grey from the base colours that have a line.
-	c1, c2 := p.c1.widen(4), p.c2.widen(4)
-	sum, n := int32(0), int32(1)
-	for i := range l.pixels[:l.n] {
-		x := &l.pixels[i]
-		from := &c2
-		if distance(x, &c1) < distance(x, &c2) {
-			if !p.h {
-				continue
-			}
-			from = &c1
-		}
-		d := x[0] + x[1] + x[2] - from[0] - from[1] - from[2]
-		sum += max(d, -d)
-		n++
-	}
-	at := int32(0)
-	for at < 7 && 3*distances[at]*n < sum {
-		at++
-	}
-	first = max(at-span/2, 0)
-	return first, min(first+span, 8)
-}
-
 // refine alternates from a choice on, and keeps the best.
 func (s *search) refine(l *cloud, p pairing) {
 	cost := int32(never)
@@ -183,31 +186,35 @@ func (s *search) refine(l *cloud, p pairing) {
 		next.c1, next.c2 = c1, c2
 	}
 	if s.polish && cost < s.best.cost*3/2 {
-		s.polishPair(l, p, cost)
+		cost = l.polish(&p, cost, s.bit == 0)
+		s.keep(l, p, cost)
 	}
 }
 
-// polishPair moves single channels of the base colours by a step while the cost decreases.
-func (s *search) polishPair(l *cloud, p pairing, cost int32) {
-	for better := true; better; {
-		better = false
+// polish moves single channels of the base colours by a step while the cost decreases, always the one with the least cost.
+func (l *cloud) polish(p *pairing, cost int32, punch bool) int32 {
+	if l.lanes {
+		return l.polishLanes(p, cost)
+	}
+	for {
+		best, least := *p, cost
 		for i := range 12 {
-			q := p
+			q := *p
 			c := &q.c1
 			if i >= 6 {
 				c = &q.c2
 			}
 			v := &c[i%6>>1]
-			*v += int32(i&1)*2 - 1
-			if *v < 0 || *v > 15 {
-				continue
-			}
-			if at := l.cost(&q, s.bit == 0); at < cost {
-				cost, p, better = at, q, true
+			*v = min(max(*v+int32(i&1)*2-1, 0), 15)
+			if at := l.cost(&q, punch); at < least {
+				best, least = q, at
 			}
 		}
+		if least == cost {
+			return cost
+		}
+		*p, cost = best, least
 	}
-	s.keep(l, p, cost)
 }
 
 // keep keeps a choice if it is better than the best so far.
