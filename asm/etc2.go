@@ -7,6 +7,8 @@ import (
 )
 
 func etc2() {
+	blockHalves()
+	planes()
 	price()
 	clamp()
 	pairCost()
@@ -44,18 +46,25 @@ func price() {
 		fixed[t] = words(table, t*3*lane+2*lane, add, add>>16)
 	}
 	full := words(table, 24*lane, 255, 255)
+	larger := table.Offset(25 * lane)
+	for i := range 4 { // the larger modifiers, as bytes
+		v := uint64(0)
+		for t, m := range splitModifiers {
+			v |= uint64(m[1]) << (8 * t)
+		}
+		DATA(25*lane+8*i, U64(v))
+	}
+	seven, none := words(table, 26*lane, 7, 0), words(table, 27*lane, 0x8000, 0x8000)
 
-	TEXT("priceLanes", NOSPLIT, "func(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, rooms *int16)")
-	Doc("priceLanes finds the best tables for groups of 16 base colours of 4 or 5 bits: start, plus red, green and blue.")
+	TEXT("priceLanes", NOSPLIT, "func(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, clamped *[4]uint16)")
+	Doc("priceLanes finds the best tables for groups of 16 base colours of 4 or 5 bits: start, plus red, green and blue, and bits of those that need clamping.")
 	half, start := Mem{Base: Load(Param("half"), GP64())}, Mem{Base: Load(Param("start"), GP64())}
 	steps := [3]reg.Register{Load(Param("red"), GP64()), Load(Param("green"), GP64()), Load(Param("blue"), GP64())}
 	bits, groups := Load(Param("bits"), GP64()), Load(Param("groups"), GP64())
-	out, codes, rooms := Load(Param("keys"), GP64()), Load(Param("codes"), GP64()), Load(Param("rooms"), GP64())
+	out, codes, clamped := Load(Param("keys"), GP64()), Load(Param("codes"), GP64()), Load(Param("clamped"), GP64())
 	twice, squares := half.Offset(16), half.Offset(24) // after the sums
-	low, high := AllocLocal(lane), AllocLocal(lane)
+	low, high, room := AllocLocal(lane), AllocLocal(lane), AllocLocal(lane)
 	left, right, count := GP64(), GP64(), GP64()
-	MOVQ(U32(8), left)
-	SUBQ(bits, left)
 	LEAQ(Mem{Base: bits, Index: bits, Scale: 1}.Offset(-8), right)
 	MOVQ(U32(16), count)
 	SUBQ(bits, count)
@@ -65,6 +74,8 @@ func price() {
 	VMOVQ(count, reg.X9)
 	VPSRLW(reg.X9, top, top)
 	VPXOR(zero, zero, zero)
+	MOVQ(U32(8), left)
+	SUBQ(bits, left)
 	VMOVQ(left, reg.X11)
 	VMOVQ(right, reg.X12)
 	for k := range 3 {
@@ -93,8 +104,7 @@ func price() {
 	VMOVDQU(full, y(5))
 	VPSUBW(y(4), y(5), y(4))
 	VPMINSW(y(4), y(3), y(3))
-	VMOVDQU(y(3), Mem{Base: rooms})
-	ADDQ(Imm(lane), rooms)
+	VMOVDQU(y(3), room)
 	for k := range 3 {
 		VPBROADCASTW(twice.Offset(2*k), y(6))
 		VPSLLW(Imm(3), y(k), y(3+k))
@@ -156,6 +166,18 @@ func price() {
 	}
 	VPADDD(low, keys[0], keys[0])
 	VPADDD(high, keys[1], keys[1])
+	VPAND(seven, keys[0], y(2))
+	VPAND(seven, keys[1], y(3))
+	VPACKUSDW(y(3), y(2), y(2))
+	VPOR(none, y(2), y(2)) // no modifier in the upper bytes
+	VMOVDQU(larger, y(3))
+	VPSHUFB(y(2), y(3), y(2))
+	VPCMPGTW(room, y(2), y(2))
+	VPACKSSWB(y(2), y(2), y(2))
+	VPERMQ(Imm(0x08), y(2), y(2))
+	VPMOVMSKB(y(2), left.As32())
+	MOVW(left.As16(), Mem{Base: clamped})
+	ADDQ(Imm(2), clamped)
 	VPERM2I128(Imm(0x20), keys[1], keys[0], y(0))
 	VPERM2I128(Imm(0x31), keys[1], keys[0], y(1))
 	VMOVDQU(y(0), Mem{Base: out})
@@ -188,11 +210,11 @@ func clamp() {
 	for i, v := range []uint64{5 << 32, 32<<32 | 10} {
 		DATA(8*i, U64(v))
 	}
-	TEXT("clampLanes", NOSPLIT, "func(pixels *int16, keys *int32, codes *uint16, rooms *int16, n, bits int)")
-	Doc("clampLanes gives base colours with less room than a modifier needs the keys that half.clamped finds, and -1 as their room.")
+	TEXT("clampLanes", NOSPLIT, "func(pixels *int16, keys *int32, codes *uint16, clamped uint64, bits int)")
+	Doc("clampLanes gives the base colours with the bits of clamped the keys that half.clamped finds.")
 	pixels := Mem{Base: Load(Param("pixels"), GP64())}
-	keys, codes, rooms := Load(Param("keys"), GP64()), Load(Param("codes"), GP64()), Load(Param("rooms"), GP64())
-	n, bits := Load(Param("n"), GP64()), Load(Param("bits"), GP64())
+	keys, codes := Load(Param("keys"), GP64()), Load(Param("codes"), GP64())
+	left, bits := Load(Param("clamped"), GP64()), Load(Param("bits"), GP64())
 	rg, b, colorRG, colorB, full, least := y(0), y(1), y(2), y(3), y(4), y(5)
 	right, shifts, mask := reg.X14, reg.X15, reg.X12
 	VMOVDQU(pixels, rg)
@@ -202,7 +224,7 @@ func clamp() {
 	VPCMPEQD(mask, mask, mask)
 	VPSRLD(Imm(27), mask, mask)
 	VMOVDQU(unpack, shifts)
-	at, best, cost, room := GP64(), GP64(), GP32(), GP64()
+	at, best, cost, i, code := GP64(), GP64(), GP32(), GP64(), GP64()
 	MOVQ(U32(8), at)
 	SUBQ(bits, at)
 	VMOVQ(at, reg.X13)
@@ -211,20 +233,15 @@ func clamp() {
 	tables, entry := GP64(), GP64()
 	LEAQ(table, tables)
 	Label("clampNext")
-	MOVL(Mem{Base: keys}, best.As32())
+	BSFQ(left, i)
+	MOVL(Mem{Base: keys, Index: i, Scale: 4}, best.As32())
 	ANDQ(Imm(7), best)
 	MOVQ(best, at)
 	MOVQ(best, entry)
 	SHLQ(Imm(4), entry)
 	ADDQ(tables, entry)
-	MOVWQSX(Mem{Base: rooms}, room)
-	modifier := GP64()
-	MOVWQZX(Mem{Base: entry}.Offset(8), modifier)
-	CMPQ(room, modifier)
-	JGE(LabelRef("clampDone"))
-	MOVW(U16(0xffff), Mem{Base: rooms})
-	MOVWQZX(Mem{Base: codes}, room)
-	VMOVD(room.As32(), reg.X3)
+	MOVWQZX(Mem{Base: codes, Index: i, Scale: 2}, code)
+	VMOVD(code.As32(), reg.X3)
 	VPBROADCASTD(reg.X3, reg.X3)
 	VPSRLVD(shifts, reg.X3, reg.X3)
 	VPAND(mask, reg.X3, reg.X3)
@@ -269,12 +286,9 @@ func clamp() {
 	Label("clampFound")
 	SHLL(Imm(3), cost)
 	ORL(best.As32(), cost)
-	MOVL(cost, Mem{Base: keys})
-	Label("clampDone")
-	ADDQ(Imm(4), keys)
-	ADDQ(Imm(2), codes)
-	ADDQ(Imm(2), rooms)
-	DECQ(n)
+	MOVL(cost, Mem{Base: keys, Index: i, Scale: 4})
+	LEAQ(Mem{Base: left}.Offset(-1), i)
+	ANDQ(i, left)
 	JNZ(LabelRef("clampNext"))
 	VZEROUPPER()
 	RET()
@@ -295,10 +309,7 @@ func pairCost() {
 		if sums {
 			out, masks = Mem{Base: Load(Param("sums"), GP64())}, Mem{Base: Load(Param("masks"), GP64())}
 		}
-		for k := range 2 { // Y0 to Y3: red and green, blue and 0
-			VMOVDQU(pixels.Offset(k*lane), y(2*k))
-			VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
-		}
+		loadPixels(pixels)
 		least := [2]reg.VecPhysical{y(4), y(5)}
 		distance := func(i, k int) reg.VecPhysical { return y(6 + 2*i + k) } // Y6 to Y13
 		for i := range 4 {

@@ -11,9 +11,8 @@ var pairDistances = [8]int{3, 6, 11, 16, 23, 32, 41, 64}
 
 // loadPixels loads 16 pixels: Y0 and Y2 have red and green, Y1 and Y3 blue and 0, of eight pixels each.
 func loadPixels(pixels Mem) {
-	for k := range 2 {
-		VMOVDQU(pixels.Offset(k*lane), y(2*k))
-		VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
+	for k := range 4 {
+		VMOVDQU(pixels.Offset(k*lane), y(k))
 	}
 }
 
@@ -153,13 +152,13 @@ func clusterFunction(name string, table, ones Mem, hue bool) {
 	for k := range 2 { // the pixel that is farthest from the first one, then from that one
 		if k == 0 {
 			VPBROADCASTD(pixels, y(4))
-			VPBROADCASTD(pixels.Offset(2*lane), y(5))
+			VPBROADCASTD(pixels.Offset(lane), y(5))
 		}
 		distance(0, y(8))
 		distance(1, y(9))
 		farthest(at)
 		VPBROADCASTD(pixels.Idx(at, 4), y(4))
-		VPBROADCASTD(pixels.Offset(2*lane).Idx(at, 4), y(5))
+		VPBROADCASTD(pixels.Offset(lane).Idx(at, 4), y(5))
 		VPUNPCKLDQ(reg.X5, reg.X4, reg.X6)
 		VMOVQ(reg.X6, means.Offset(8*k))
 	}
@@ -240,6 +239,9 @@ func farthest(at reg.GPVirtual) {
 	SHLL(Imm(8), second)
 	ORL(second, first)
 	BSFL(first, at.As32())
+	MOVL(at.As32(), first)
+	ANDL(Imm(8), first)
+	ADDQ(first.As64(), at) // blue of the first eight is before the others
 }
 
 // sumPixels adds eight pixels in Y6, red and green, and Y7, blue and 0. It needs Y10.

@@ -43,7 +43,9 @@ type search struct {
 	mask   uint16       // of the opaque pixels
 	punch  bool         // the format has punch-through alpha, and no individual mode
 	tables *[8][2]int32 // modifiers; punched if a pixel is transparent
-	bit    uint64       // of words in all modes but the individual one: opaque, or 0 if a pixel is transparent
+	lanes  bool         // packed is filled, for vector code
+	packed blockLanes
+	bit    uint64 // of words in all modes but the individual one: opaque, or 0 if a pixel is transparent
 	best   found
 }
 
@@ -84,10 +86,11 @@ func (e *effort) search(src *[64]byte, punch bool) search {
 		s.tables, s.bit = &punched, 0
 		s.split()
 	case s.solid():
-		s.planar()
+		s.planar(src)
 	default:
+		s.pack(src)
+		s.planar(src) // the best of most blocks of photographs
 		s.split()
-		s.planar()
 	}
 	if s.best.cost > s.pairAbove {
 		s.pair()

@@ -3,41 +3,59 @@ package etc2
 import "math/bits"
 
 // halfLanes is a half of eight pixels in the layout of priceLanes: the sum of the channels of each pixel, twice the sum of
-// all pixels, and the sum of the squares of all channels.
+// all pixels, and the rest as in half.
 type halfLanes struct {
-	sums    [8]int16
-	twice   [4]int16
-	squares int32
-	_       int32
+	sums           [8]int16
+	twice          [4]int16
+	squares, greys int32
+	low, high      int16
+	_              int32
 }
 
 // halfPixels are eight pixels as 16-bit words: red and green, then blue and 0.
 type halfPixels struct{ rg, b [8][2]int16 }
 
-// cloudPixels are 16 pixels as 16-bit words.
-type cloudPixels struct{ rg, b [16][2]int16 }
+// blockLanes has the left, right, upper and lower half of a block.
+type blockLanes struct {
+	pixels [4]halfPixels
+	halves [4]halfLanes
+}
 
-// pack stores the pixels of a half for priceLanes and exactLanes.
-func (h *half) pack() {
-	h.lanes = true
-	for i := range h.pixels {
-		p := &h.pixels[i]
-		h.by.sums[i] = int16(h.sums[i])
-		h.packed.rg[i] = [2]int16{int16(p[0]), int16(p[1])}
-		h.packed.b[i][0] = int16(p[2])
+// pack fills packed.
+func (s *search) pack(src *[64]byte) {
+	if s.lanes = lanes; s.lanes {
+		halvesLanes(src, &s.packed.pixels[0].rg[0][0], &s.packed.halves[0].sums[0])
 	}
-	h.by.twice = [4]int16{int16(2 * h.total[0]), int16(2 * h.total[1]), int16(2 * h.total[2])}
-	h.by.squares = h.squares
+}
+
+// load fills a half from half i of a block.
+func (h *half) load(from *blockLanes, i int) {
+	h.by, h.packed = &from.halves[i&3], &from.pixels[i&3]
+	h.n, h.squares, h.greys, h.low, h.high = 8, h.by.squares, h.by.greys, int32(h.by.low), int32(h.by.high)
+	for c := range h.total {
+		h.total[c] = int32(h.by.twice[c]) / 2
+	}
+}
+
+// keysLanes finds the keys and codes of n base colours, and returns a bit for each that has a modifier beyond 0 or 255. It also writes
+// after the last one.
+func (h *half) keysLanes(c rgb, steps [3]*[64]int16, n, bits int, keys *int32, codes *uint16) uint64 {
+	start := [4]int16{int16(c[0]), int16(c[1]), int16(c[2])}
+	var clamped [4]uint16
+	priceLanes(&h.by.sums[0], &start, &steps[0][0], &steps[1][0], &steps[2][0], bits, (n+15)/16, keys, codes, &clamped)
+	all := uint64(clamped[0]) | uint64(clamped[1])<<16 | uint64(clamped[2])<<32 | uint64(clamped[3])<<48
+	all &= 1<<n - 1
+	if all != 0 {
+		clampLanes(&h.packed.rg[0][0], keys, codes, all, bits)
+	}
+	return all
 }
 
 // pricesLanes is prices in vector code.
 func (h *half) pricesLanes(out *bases, c rgb, steps [3]*[64]int16, n, bits int, leaveOut bool) (better bool) {
-	var rooms [64]int16
 	from := out.n
 	keys, codes := out.keys[from:][:n], out.codes[from:][:n]
-	start := [4]int16{int16(c[0]), int16(c[1]), int16(c[2])}
-	priceLanes(&h.by.sums[0], &start, &steps[0][0], &steps[1][0], &steps[2][0], bits, (n+15)/16, &keys[0], &codes[0], &rooms[0])
-	clampLanes(&h.packed.rg[0][0], &keys[0], &codes[0], &rooms[0], n, bits)
+	clamped := h.keysLanes(c, steps, n, bits, &keys[0], &codes[0])
 	top := int32(1)<<bits - 1
 	for i, key := range keys {
 		if leaveOut {
@@ -46,31 +64,30 @@ func (h *half) pricesLanes(out *bases, c rgb, steps [3]*[64]int16, n, bits int, 
 				continue
 			}
 		}
-		better = out.add(key, codes[i], rooms[i&63] < 0) || better
+		better = out.add(key, codes[i], clamped>>i&1 == 1) || better
 	}
 	return better
+}
+
+// priceLanes is price in vector code.
+func (h *half) priceLanes(c rgb, bits int) (key int32, clamped bool) {
+	var keys [16]int32
+	var codes [16]uint16
+	none := &turns[2] // begins with 0
+	all := h.keysLanes(c, [3]*[64]int16{none, none, none}, 1, bits, &keys[0], &codes[0])
+	return keys[0], all&1 == 1
 }
 
 // word returns a colour in the layout of the vector functions.
 func (c rgb) word() uint64 { return uint64(c[0]) | uint64(c[1])<<16 | uint64(c[2])<<32 }
 
-// pack stores the pixels of a block for paintCost and paintSums.
-func (l *cloud) pack() {
-	l.lanes = true
-	for i := range l.pixels {
-		p := &l.pixels[i]
-		l.packed.rg[i] = [2]int16{int16(p[0]), int16(p[1])}
-		l.packed.b[i][0] = int16(p[2])
-	}
-}
-
 // clusterLanes is clusters in vector code.
 func (l *cloud) clusterLanes(grey int32) (means [2]rgb) {
 	var words [2]uint64
 	if grey == 1 {
-		clusterLanes(&l.packed.rg[0][0], &words)
+		clusterLanes(&l.packed[0].rg[0][0], &words)
 	} else {
-		clusterHueLanes(&l.packed.rg[0][0], &words)
+		clusterHueLanes(&l.packed[0].rg[0][0], &words)
 	}
 	for k, w := range words {
 		means[k] = rgb{int32(uint16(w)), int32(uint16(w >> 16)), int32(uint16(w >> 32))}
@@ -88,7 +105,7 @@ func (l *cloud) polishLanes(p *pairing, cost int32) int32 {
 	if p.h {
 		mode = 1
 	}
-	cost = polishLanes(&l.packed.rg[0][0], &colours, mode, int(p.distance), cost)
+	cost = polishLanes(&l.packed[0].rg[0][0], &colours, mode, int(p.distance), cost)
 	for k := range 3 {
 		p.c1[k], p.c2[k] = int32(colours[0][k]), int32(colours[1][k])
 	}
@@ -105,7 +122,7 @@ func (l *cloud) assignLanes(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) 
 	words := words(paint)
 	var sums [4][8]int16
 	var masks [4]uint32
-	cost = paintSums(&l.packed.rg[0][0], &words, &sums, &masks)
+	cost = paintSums(&l.packed[0].rg[0][0], &words, &sums, &masks)
 	for i := range sum {
 		s := &sums[i]
 		sum[i], n[i] = rgb{int32(s[0]), int32(s[1]), int32(s[2])}, int32(bits.OnesCount32(masks[i]))

@@ -52,6 +52,19 @@ func someBlocks(n int) []byte {
 	return all
 }
 
+// blockOf returns the search of a block of opaque pixels, and whether it is for vector code.
+func blockOf(src *[64]byte, vector bool) (s search) {
+	for j := range s.px {
+		at := src[4*(j&3<<2|j>>2):]
+		s.px[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
+	}
+	s.mask = 0xffff
+	if vector {
+		s.pack(src)
+	}
+	return s
+}
+
 // sameBytes checks that both ways encode an image to the same bytes, in every format and at every quality.
 func sameBytes(t *testing.T, pix []byte, width, height int) {
 	t.Helper()
@@ -94,28 +107,24 @@ func TestLanesCorpus(t *testing.T) {
 	}
 }
 
-// Base colours have the same costs and tables in vector code, clamped or not.
+// Halves are the same in vector code, and base colours have the same costs and tables, clamped or not.
 func TestPriceLanes(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
 	}
 	all := someBlocks(2000)
 	for i := range len(all) / 64 {
-		for _, of := range []*[16]uint8{&leftHalf, &topHalf} {
+		for flip, of := range []*[16]uint8{&leftHalf, &topHalf} {
 			for bits := 4; bits <= 5; bits++ {
 				var found [2][2]bases
+				var halves [2][2]half
 				for way := range found {
-					var s search
-					for j := range s.px {
-						at := all[64*i+4*j:]
-						s.px[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
-					}
-					s.mask = 0xffff
-					h := s.halves(of)
-					for k := range h {
-						h[k].lanes = way == 1
-						h[k].walk(&found[way][k], bits, int32(i%11), &modifiers)
-						h[k].polish(&found[way][k], bits, &modifiers)
+					s := blockOf((*[64]byte)(all[64*i:]), way == 1)
+					s.halves(&halves[way], flip, of)
+					for k := range found[way] {
+						h := &halves[way][k]
+						h.walk(&found[way][k], bits, int32(i%11), &modifiers)
+						h.polish(&found[way][k], bits, &modifiers)
 					}
 				}
 				for k := range found[0] {
@@ -124,9 +133,31 @@ func TestPriceLanes(t *testing.T) {
 						!slices.Equal(a.keys[:a.n], b.keys[:b.n]) || !slices.Equal(a.codes[:a.n], b.codes[:b.n]) {
 						t.Fatalf("block %d, bits %d: bases are %v, by lanes %v", i, bits, a, b)
 					}
+					g, h := &halves[0][k], &halves[1][k]
+					if g.n != h.n || g.total != h.total || g.squares != h.squares || g.greys != h.greys || g.low != h.low || g.high != h.high {
+						t.Fatalf("block %d: half %v, by lanes %v", i, g, h)
+					}
+					key, clamped := g.price(rgb{int32(i) & 15, int32(k), 9}, bits, &modifiers)
+					if key1, clamped1 := h.price(rgb{int32(i) & 15, int32(k), 9}, bits, &modifiers); key1 != key || clamped1 != clamped {
+						t.Fatalf("block %d, bits %d: key %d, by lanes %d", i, bits, key, key1)
+					}
 				}
 			}
 		}
+	}
+}
+
+// The sums of planes are the same in vector code.
+func TestPlanesLanes(t *testing.T) {
+	all := someBlocks(500)
+	for i := range len(all) / 64 {
+		src := (*[64]byte)(all[64*i:])
+		fast := planeSums(src)
+		scalar(t, func() {
+			if slow := planeSums(src); fast != slow {
+				t.Fatalf("%v: sums %v, by lanes %v", src, slow, fast)
+			}
+		})
 	}
 }
 
@@ -135,13 +166,10 @@ func TestPriceLanes(t *testing.T) {
 func TestWalk(t *testing.T) {
 	all := someBlocks(500)
 	for i := range len(all) / 64 {
-		var s search
-		for j := range s.px {
-			at := all[64*i+4*j:]
-			s.px[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
-		}
-		s.mask = 0xffff
-		h := s.halves(&topHalf)[i%2]
+		s := blockOf((*[64]byte)(all[64*i:]), false)
+		var halves [2]half
+		s.halves(&halves, 1, &topHalf)
+		h := halves[i%2]
 		for bits := 4; bits <= 5; bits++ {
 			top, reach := int32(1)<<bits-1, int32(i%11)
 			var out bases
@@ -194,7 +222,8 @@ func TestPaintLanes(t *testing.T) {
 		if by := l.cost(&p, false); by != cost {
 			t.Fatalf("block %d: cost %d, with sums %d", i, by, cost)
 		}
-		l.pack()
+		s := blockOf((*[64]byte)(all[64*i:]), true)
+		l.packed = (*[2]halfPixels)(s.packed.pixels[2:])
 		cost1, sum1, n1 := l.nearest(&paint)
 		if by := l.cost(&p, false); by != cost || cost1 != cost || sum1 != sum || n1 != n {
 			t.Fatalf("block %d: %d %v %v, by lanes %d %d %v %v", i, cost, sum, n, by, cost1, sum1, n1)
@@ -216,8 +245,8 @@ func TestStartLanes(t *testing.T) {
 			at := all[64*i+4*j:]
 			slow.pixels[j] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
 		}
-		fast := slow
-		fast.pack()
+		s := blockOf((*[64]byte)(all[64*i:]), true)
+		fast := cloud{packed: (*[2]halfPixels)(s.packed.pixels[2:])}
 		for grey := range int32(2) {
 			if a, b := slow.clusters(grey), fast.clusters(grey); a != b {
 				t.Fatalf("%v, grey %d: clusters %v, by lanes %v", slow.pixels, grey, a, b)

@@ -5,10 +5,10 @@ package etc2
 //go:generate go -C ../../../../asm run . etc2
 
 //go:noescape
-func priceLanes(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, rooms *int16)
+func priceLanes(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, clamped *[4]uint16)
 
 //go:noescape
-func clampLanes(pixels *int16, keys *int32, codes *uint16, rooms *int16, n, bits int)
+func clampLanes(pixels *int16, keys *int32, codes *uint16, clamped uint64, bits int)
 
 //go:noescape
 func paintCost(pixels *int16, paint *[4]uint64) int32
@@ -30,3 +30,9 @@ func clusterHueLanes(pixels *int16, means *[2]uint64)
 
 //go:noescape
 func polishLanes(pixels *int16, colours *[2][4]int16, h, distance int, cost int32) int32
+
+//go:noescape
+func halvesLanes(src *[64]byte, pixels *int16, halves *int16)
+
+//go:noescape
+func planesLanes(src *[64]byte, sums *[4][4]int32)

@@ -11,8 +11,7 @@ type cloud struct {
 	n      int
 	pixels [16]rgb
 
-	lanes  bool // of 16 pixels
-	packed cloudPixels
+	packed *[2]halfPixels // for vector code, of 16 pixels, in place of pixels
 }
 
 // pairing is a choice in the mode T or H.
@@ -55,14 +54,15 @@ func (p *pairing) word() (w uint64, ok bool) {
 // pair tries the modes T and H.
 func (s *search) pair() {
 	var all cloud
-	for i := range s.px {
-		if s.mask>>i&1 == 1 {
-			all.pixels[all.n&15] = s.px[i]
-			all.n++
+	if s.lanes {
+		all.packed = (*[2]halfPixels)(s.packed.pixels[2:])
+	} else {
+		for i := range s.px { // in rows
+			if k := i&3<<2 | i>>2; s.mask>>k&1 == 1 {
+				all.pixels[all.n&15] = s.px[k]
+				all.n++
+			}
 		}
-	}
-	if lanes && all.n == 16 {
-		all.pack()
 	}
 	var last [2]rgb
 	for _, grey := range [2]int32{1, 0} {
@@ -99,8 +99,8 @@ func (s *search) pairFrom(l *cloud, c1, c2 rgb) {
 
 // starts returns the costs for all distances in three modes: H, T, and T with the base colours swapped.
 func (l *cloud) starts(c1, c2 rgb, punch bool) (costs [8][4]int32) {
-	if l.lanes {
-		startLanes(&l.packed.rg[0][0], &[2]uint64{c1.widen(4).word(), c2.widen(4).word()}, &costs)
+	if l.packed != nil {
+		startLanes(&l.packed[0].rg[0][0], &[2]uint64{c1.widen(4).word(), c2.widen(4).word()}, &costs)
 		return costs
 	}
 	for d := range costs {
@@ -121,7 +121,7 @@ func (c rgb) narrow() rgb {
 
 // clusters divides the pixels into two clusters and returns the means. grey is the weight of distances along grey, 1 or 0.
 func (l *cloud) clusters(grey int32) [2]rgb {
-	if l.lanes {
+	if l.packed != nil {
 		return l.clusterLanes(grey)
 	}
 	apart := func(p, q *rgb) int32 {
@@ -193,7 +193,7 @@ func (s *search) refine(l *cloud, p pairing) {
 
 // polish moves single channels of the base colours by a step while the cost decreases, always the one with the least cost.
 func (l *cloud) polish(p *pairing, cost int32, punch bool) int32 {
-	if l.lanes {
+	if l.packed != nil {
 		return l.polishLanes(p, cost)
 	}
 	for {
@@ -237,9 +237,9 @@ func (s *search) keep(l *cloud, p pairing, cost int32) {
 // cost returns the cost of a choice.
 func (l *cloud) cost(p *pairing, punch bool) int32 {
 	paint := p.paint(punch)
-	if l.lanes {
+	if l.packed != nil {
 		words := words(&paint)
-		return paintCost(&l.packed.rg[0][0], &words)
+		return paintCost(&l.packed[0].rg[0][0], &words)
 	}
 	cost := int32(0)
 	for i := range l.pixels[:l.n] {
@@ -251,7 +251,7 @@ func (l *cloud) cost(p *pairing, punch bool) int32 {
 
 // nearest returns the cost of paints, and for each paint the sum and the number of the pixels nearest to it.
 func (l *cloud) nearest(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) {
-	if l.lanes {
+	if l.packed != nil {
 		return l.assignLanes(paint)
 	}
 	for i := range l.pixels[:l.n] {

@@ -1,15 +1,12 @@
 package etc2
 
 // planar tries the planar mode: for each channel, the least-squares plane, then the best numbers near it.
-func (s *search) planar() {
+func (s *search) planar(src *[64]byte) {
+	sums := planeSums(src)
 	var planes [3]fitted
 	rest := int32(0)
 	for c := range planes {
-		var values [16]int32
-		for i := range s.px {
-			values[i] = s.px[i][c]
-		}
-		planes[c] = fit(&values)
+		planes[c] = fit(sums[0][c], sums[1][c], sums[2][c], sums[3][c])
 		if rest += planes[c].rest; rest >= s.best.cost {
 			return
 		}
@@ -33,17 +30,26 @@ func (s *search) planar() {
 // rest is the remaining sum of squares, rounded down.
 type fitted struct{ o, h, v, rest int32 }
 
-func fit(values *[16]int32) fitted {
-	var sum, squares, x, y int32
-	for i, v := range values {
-		sum += v
-		squares += v * v
-		x += v * int32(2*(i>>2)-3)
-		y += v * int32(2*(i&3)-3)
-	}
+func fit(sum, x, y, squares int32) fitted {
 	// The slopes are x/40 and y/40; sums of (2x-3)² and (2y-3)² are 80.
 	o := 5*sum - 3*(x+y)
 	return fitted{o, o + 8*x, o + 8*y, squares - (5*sum*sum+x*x+y*y+79)/80}
+}
+
+// planeSums returns the sums of the channels, of their products with -3, -1, 1 and 3 to the right and down, and of their squares.
+func planeSums(src *[64]byte) (sums [4][4]int32) {
+	if lanes {
+		planesLanes(src, &sums)
+		return sums
+	}
+	for i, b := range src {
+		c, v, x, y := i&3, int32(b), int32(i>>2&3), int32(i>>4)
+		sums[0][c] += v
+		sums[1][c] += v * (2*x - 3)
+		sums[2][c] += v * (2*y - 3)
+		sums[3][c] += v * v
+	}
+	return sums
 }
 
 // quantize returns the numbers of 6 or 7 bits whose plane is nearest to f, of the 27 around it. Rounding each number

@@ -12,15 +12,18 @@ package etc2
 
 // half has the pixels of a half block, or its opaque ones.
 type half struct {
-	n       int32
-	pixels  [8]rgb
-	sums    [8]int32 // of the channels of each pixel
-	total   rgb      // sum of the pixels
-	squares int32    // of all channels of all pixels
+	n         int32
+	total     rgb   // sum of the pixels
+	squares   int32 // of all channels of all pixels
+	greys     int32 // sum of the squares of sums
+	low, high int32 // the range of sums
 
-	lanes  bool // for eight pixels, with the modifiers of an opaque block
-	by     halfLanes
-	packed halfPixels
+	pixels [8]rgb
+	sums   [8]int32 // of the channels of each pixel
+
+	// For vector code, which has eight pixels and the modifiers of an opaque block, in place of pixels and sums:
+	by     *halfLanes
+	packed *halfPixels
 }
 
 // base is a base colour, with the least cost of the half.
@@ -57,6 +60,8 @@ func (h *half) add(p rgb) {
 	h.total[1] += p[1]
 	h.total[2] += p[2]
 	h.squares += p[0]*p[0] + p[1]*p[1] + p[2]*p[2]
+	h.greys += s * s
+	h.low, h.high = min(h.low, s), max(h.high, s)
 }
 
 // luma returns the table with the least cost for a sum of channels of the base colour, and the part of the cost that depends
@@ -131,7 +136,13 @@ func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	var c, next rgb
 	for i := range c {
 		m := h.total[i]*top - reach*unit
-		c[i] = (m+unit/2+64*unit)/unit - 64
+		c[i] = m + unit/2 + 64*unit
+		if h.n == 8 {
+			c[i] /= 255 * 8 // a constant: less time
+		} else {
+			c[i] /= unit
+		}
+		c[i] -= 64
 		next[i] = c[i]*unit + unit/2 - m
 	}
 	after := func(i, j int) int32 { return int32(uint32(next[j]-next[i]) >> 31) } // 1 if i reaches its step after j
@@ -142,13 +153,39 @@ func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 // reach returns the distance from the mean within which the base colour is searched, up to a limit: half of the spread of
 // the pixels along grey, plus a margin. Smooth halves, the majority, need few steps; those with hard edges need all.
 func (h *half) reach(bits int, margin, limit int32) int32 {
-	low, high := int32(3*255), int32(0)
-	for i := range h.sums {
-		if int32(i) < h.n {
-			low, high = min(low, h.sums[i]), max(high, h.sums[i])
-		}
+	return min(margin+max(h.high-h.low, 0)<<bits/(2*3*256), limit)
+}
+
+// spread returns the squares of the differences of pixels from their mean, along grey, which modifiers can reduce, and off it.
+func (h *half) spread() (grey, rest int32) {
+	if h.n == 0 {
+		return 0, 0
 	}
-	return min(margin+max(high-low, 0)<<bits/(2*3*256), limit)
+	t := &h.total
+	s := t[0] + t[1] + t[2]
+	grey = (h.greys - s*s/h.n) / 3
+	return grey, h.squares - (t[0]*t[0]+t[1]*t[1]+t[2]*t[2])/h.n - grey
+}
+
+// bound returns a cost below which no base colour of 4 or 5 bits gets: what modifiers cannot remove, of the pixels and of the
+// nearest base colours. It is 0 if a modifier could go beyond 0 or 255, where modifiers also change the hue.
+//
+// Of the base colours on the walk, each of three has the same difference from the mean off grey again and again: let the
+// channels of the mean, in steps, have fractions that divide a circle of one step into three gaps; then, after one of them,
+// the base colour's channels are all on one side of the gap. The largest gap is best.
+func (h *half) bound(bits int) int32 {
+	room := (8 + (h.high-h.low)/5) * h.n // for the modifiers of any good table
+	t := &h.total
+	if h.n == 0 || min(t[0], t[1], t[2]) < room || max(t[0], t[1], t[2]) > 255*h.n-room {
+		return 0
+	}
+	top, unit := int32(1)<<bits-1, 255*h.n
+	a, b, c := t[0]*top%unit, t[1]*top%unit, t[2]*top%unit
+	low, high := min(a, b, c), max(a, b, c)
+	between := a + b + c - low - high
+	p, q, r := between-low, high-between, unit-high+low
+	_, rest := h.spread()
+	return rest + (p*p+q*q+r*r+unit*(unit-2*max(p, q, r)))/(3*top*top*h.n)
 }
 
 // polish moves single channels of the best base colour by a step while the cost decreases. It helps because of clamping,
@@ -175,7 +212,7 @@ func inTurn(ahead int) (steps [64]int16) {
 // prices adds n base colours to the list: c plus steps for each channel. Colours out of the range are skipped if leaveOut,
 // otherwise clamped. It reports whether one of them is the best so far.
 func (h *half) prices(out *bases, c rgb, steps [3]*[64]int16, n, bits int, tables *[8][2]int32, leaveOut bool) (better bool) {
-	if h.lanes {
+	if h.by != nil {
 		return h.pricesLanes(out, c, steps, n, bits, leaveOut)
 	}
 	top := int32(1)<<bits - 1
@@ -207,6 +244,9 @@ func (c rgb) code() uint16 { return uint16(c[0] | c[1]<<5 | c[2]<<10) }
 // price returns the key of a base colour of 4 or 5 bits with its best table, and reports whether a modifier goes beyond 0 or
 // 255.
 func (h *half) price(c rgb, bits int, tables *[8][2]int32) (key int32, clamped bool) {
+	if h.by != nil {
+		return h.priceLanes(c, bits)
+	}
 	w := c.widen(bits)
 	table, cost := h.luma(w[0]+w[1]+w[2], tables)
 	for i := range w {
@@ -233,37 +273,61 @@ func (h *half) clamped(c rgb, table int32, tables *[8][2]int32) (key int32) {
 	return cost<<3 | best
 }
 
-// split tries the individual and the differential mode.
+// split tries the individual and the differential mode, first with the flip whose halves have the smaller error that modifiers
+// cannot remove: all of the error off grey, and, as an empirical factor, an eighth of the error along grey.
 func (s *search) split() {
 	flips := [2]*[16]uint8{&leftHalf, &topHalf}
-	skip := -1
-	if !s.bothFlips {
-		skip = s.worseFlip()
+	var h [2][2]half
+	var rest [2]int32
+	for flip, halves := range flips {
+		s.halves(&h[flip], flip, halves)
+		for k := range h[flip] {
+			grey, off := h[flip][k].spread()
+			rest[flip] += grey - grey*7/8 + off
+		}
+	}
+	first := 0
+	if rest[0] > rest[1] {
+		first = 1
 	}
 	var lists [2]bases
-	for flip, halves := range flips {
-		if flip == skip {
-			continue
-		}
-		h := s.halves(halves)
-		for i := range h {
-			s.solve(&h[i], &lists[i], 5)
-		}
-		b1, b2, free := neighbours(&h, &lists, s.tables)
+	s.splitHalves(&h[first], &lists, first, flips[first])
+	if s.bothFlips {
+		s.splitHalves(&h[1-first], &lists, 1-first, flips[1-first])
+	}
+}
+
+// splitHalves tries both modes for the halves of a flip bit.
+func (s *search) splitHalves(h *[2]half, lists *[2]bases, flip int, halves *[16]uint8) {
+	free := true
+	if s.solveBoth(h, lists, 5) {
+		var b1, b2 base
+		b1, b2, free = neighbours(h, lists, s.tables)
 		if b1.cost+b2.cost < s.best.cost {
 			s.takeHalves(&b1, &b2, 5, packDifferential(b1.c, b2.c, b1.table, b2.table, flip)|s.bit, halves)
 		}
-		if s.punch || free && !s.individual {
-			continue
-		}
-		for i := range h {
-			s.solve(&h[i], &lists[i], 4)
-		}
-		b1, b2 = lists[0].at(lists[0].best), lists[1].at(lists[1].best)
-		if b1.cost+b2.cost < s.best.cost {
-			s.takeHalves(&b1, &b2, 4, packIndividual(b1.c, b2.c, b1.table, b2.table, flip), halves)
-		}
 	}
+	if s.punch || free && !s.individual || !s.solveBoth(h, lists, 4) {
+		return
+	}
+	b1, b2 := lists[0].at(lists[0].best), lists[1].at(lists[1].best)
+	if b1.cost+b2.cost < s.best.cost {
+		s.takeHalves(&b1, &b2, 4, packIndividual(b1.c, b2.c, b1.table, b2.table, flip), halves)
+	}
+}
+
+// solveBoth solves both halves, and reports whether they could become better than the best so far.
+func (s *search) solveBoth(h *[2]half, lists *[2]bases, bits int) bool {
+	other := h[1].bound(bits)
+	if h[0].bound(bits)+other >= s.best.cost {
+		return false
+	}
+	s.solve(&h[0], &lists[0], bits)
+	if lists[0].least+other >= s.best.cost {
+		return false
+	}
+	s.solve(&h[1], &lists[1], bits)
+	return true
 }
 
 // takeHalves keeps a word of two halves.
@@ -276,49 +340,20 @@ func (s *search) takeHalves(b1, b2 *base, bits int, word uint64, halves *[16]uin
 	}
 }
 
-// halves returns the halves of a block for a flip bit.
-func (s *search) halves(of *[16]uint8) (h [2]half) {
+// halves fills the halves of a block for a flip bit.
+func (s *search) halves(h *[2]half, flip int, of *[16]uint8) {
+	if s.lanes {
+		for k := range h {
+			h[k].load(&s.packed, 2*flip+k)
+		}
+		return
+	}
+	h[0].low, h[1].low = never, never
 	for i := range s.px {
 		if s.mask>>i&1 == 1 {
 			h[of[i]&1].add(s.px[i])
 		}
 	}
-	if lanes && s.mask == 0xffff {
-		h[0].pack()
-		h[1].pack()
-	}
-	return h
-}
-
-// worseFlip returns the flip whose halves have the larger error that modifiers cannot remove: all of the error off grey,
-// and, as an empirical factor, an eighth of the error along grey.
-func (s *search) worseFlip() int {
-	var rest [2]int32
-	for flip, of := range [2]*[16]uint8{&leftHalf, &topHalf} {
-		h := s.halves(of)
-		for k := range h {
-			rest[flip] += h[k].rest()
-		}
-	}
-	if rest[0] > rest[1] {
-		return 0
-	}
-	return 1
-}
-
-func (h *half) rest() int32 {
-	if h.n == 0 {
-		return 0
-	}
-	var grey int32
-	for _, s := range h.sums[:h.n] {
-		grey += s * s
-	}
-	t := &h.total
-	s := t[0] + t[1] + t[2]
-	all := h.squares - (t[0]*t[0]+t[1]*t[1]+t[2]*t[2])/h.n
-	grey = (grey - s*s/h.n) / 3
-	return all - grey*7/8
 }
 
 // neighbours returns the cheapest pair of base colours that the differential mode can store. free reports whether that is
