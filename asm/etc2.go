@@ -9,6 +9,7 @@ import (
 func etc2() {
 	blockHalves()
 	planes()
+	planeCost()
 	price()
 	clamp()
 	pairCost()

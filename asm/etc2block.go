@@ -135,3 +135,69 @@ func planes() {
 	VZEROUPPER()
 	RET()
 }
+
+// planeCost writes a function that returns the error of a plane for each channel, as planeCost of Go does.
+func planeCost() {
+	table := GLOBL("planeTables", RODATA|NOPTR)
+	for i := range 4 {
+		DATA(8*i, U64(uint64(i)*0x0001000100010001))
+	}
+	for i := range 4 {
+		DATA(lane+8*i, U64(0x0000ffffffffffff))
+	}
+	full, two := words(table, 2*lane, 255, 255), words(table, 3*lane, 2, 2)
+
+	TEXT("planeCostLanes", NOSPLIT, "func(src *[64]byte, planes *int32) int32")
+	Doc("planeCostLanes returns the error of planes.")
+	src, planes := Mem{Base: Load(Param("src"), GP64())}, Mem{Base: Load(Param("planes"), GP64())}
+	// X0 to X2: a plane of a channel as double words, then as words o, h and v of four channels.
+	for c := range 3 {
+		for k := range 3 {
+			part := GP32()
+			MOVL(planes.Offset(12*c+4*k), part)
+			if c == 0 {
+				VMOVD(part, [3]reg.VecPhysical{reg.X0, reg.X1, reg.X2}[k])
+				continue
+			}
+			VMOVD(part, reg.X3)
+			if c == 1 {
+				VPSLLQ(Imm(16), reg.X3, reg.X3)
+			} else {
+				VPSLLQ(Imm(32), reg.X3, reg.X3)
+			}
+			VPOR(reg.X3, [3]reg.VecPhysical{reg.X0, reg.X1, reg.X2}[k], [3]reg.VecPhysical{reg.X0, reg.X1, reg.X2}[k])
+		}
+	}
+	o, right, down, row, sum, zero := y(0), y(1), y(2), y(3), y(4), y(5)
+	for _, v := range []reg.VecPhysical{reg.X0, reg.X1, reg.X2} {
+		w := map[reg.VecPhysical]reg.VecPhysical{reg.X0: reg.Y0, reg.X1: reg.Y1, reg.X2: reg.Y2}[v]
+		VPBROADCASTQ(v, w)
+	}
+	VPSUBW(o, right, right)
+	VPSUBW(o, down, down)
+	VPMULLW(table, right, right)
+	VPSLLW(Imm(2), o, row)
+	VPADDW(two, row, row)
+	VPADDW(right, row, row)
+	VPXOR(zero, zero, zero)
+	VPXOR(sum, sum, sum)
+	for i := range 4 {
+		VPSRAW(Imm(2), row, y(6))
+		VPMAXSW(zero, y(6), y(6))
+		VPMINSW(full, y(6), y(6))
+		VPMOVZXBW(src.Offset(16*i), y(7))
+		VPSUBW(y(7), y(6), y(6))
+		VPAND(table.Offset(lane), y(6), y(6))
+		VPMADDWD(y(6), y(6), y(6))
+		VPADDD(y(6), sum, sum)
+		if i < 3 {
+			VPADDW(down, row, row)
+		}
+	}
+	across(sum, reg.X4, reg.X5)
+	cost := GP32()
+	VMOVD(reg.X4, cost)
+	VZEROUPPER()
+	Store(cost, ReturnIndex(0))
+	RET()
+}

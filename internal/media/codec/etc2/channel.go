@@ -44,6 +44,13 @@ func (k *kind) paint(l *level) (paint [8]int32) {
 
 // channel encodes a channel of a block of RGBA pixels.
 func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
+	if k == &alpha8 && flat(src, channel) {
+		w := uint64(src[channel])<<56 | 1<<52 | 13<<48
+		if src[channel] > 0 { // otherwise index 0 is below 0
+			w |= 4 * 0o1_111_111_111_111_111 // modifier 0
+		}
+		return w
+	}
 	var px [16]int32 // in columns
 	for i := range px {
 		b := src[(4*(i&3<<2|i>>2)+channel)&63]
@@ -57,10 +64,7 @@ func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
 	best := e.level(&v, k)
 	w := uint64(uint8(best.base))<<56 | uint64(best.multiplier)<<52 | uint64(best.table)<<48
 	paint := k.paint(&best)
-	switch {
-	case v.low == v.high:
-		return w | index(&paint, v.low)*0o1_111_111_111_111_111
-	case v.lanes:
+	if v.lanes {
 		k.assignLanes(&v, &best)
 		for i, at := range v.index {
 			w |= uint64(at) << (45 - 3*i)
@@ -71,6 +75,16 @@ func (e *effort) channel(src *[64]byte, channel int, k *kind) uint64 {
 		w |= index(&paint, x) << (45 - 3*i)
 	}
 	return w
+}
+
+// flat reports whether a channel has the same value in all pixels.
+func flat(src *[64]byte, channel int) bool {
+	for i := channel; i < len(src); i += 4 {
+		if src[i] != src[channel] {
+			return false
+		}
+	}
+	return true
 }
 
 // index returns the index of the paint nearest to a value, the lowest of equally near ones.
@@ -119,9 +133,6 @@ const maxStarts = 64
 // may be far from the middle: one more multiplier and one more start reduce the error there by 4 dB.
 func (e *effort) level(v *values, k *kind) level {
 	low, high := v.low, v.high
-	if low == high && k == &alpha8 {
-		return level{low, 1, 13, 0} // modifier 0 of table 13
-	}
 	best := level{cost: never}
 	multipliers, starts := e.multipliers, e.starts
 	if low == k.low || high == k.high {

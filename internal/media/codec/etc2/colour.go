@@ -65,23 +65,28 @@ const opaque = 1 << 33
 
 // colour encodes the colours of 16 RGBA pixels, and if punch is set, whether their alpha is at least 128.
 func (e *effort) colour(src *[64]byte, punch bool) uint64 {
-	s := e.search(src, punch)
+	s := e.search(punch)
+	s.find(src)
 	return s.best.word | s.indices()
 }
 
-func (e *effort) search(src *[64]byte, punch bool) search {
-	s := search{effort: *e, punch: punch, mask: 0xffff, tables: &modifiers, bit: opaque, best: found{cost: never}}
+func (e *effort) search(punch bool) search {
+	return search{effort: *e, punch: punch, mask: 0xffff, tables: &modifiers, bit: opaque, best: found{cost: never}}
+}
+
+// find finds the best word for 16 RGBA pixels.
+func (s *search) find(src *[64]byte) {
 	for i := range s.px {
 		at := src[4*(i&3<<2|i>>2):][:4:4]
 		s.px[i] = rgb{int32(at[0]), int32(at[1]), int32(at[2])}
-		if punch && at[3] < 128 {
+		if s.punch && at[3] < 128 {
 			s.mask &^= 1 << i
 		}
 	}
 	switch {
 	case s.mask == 0:
 		s.best = found{half: &leftHalf} // black in the differential mode
-		return s
+		return
 	case s.mask != 0xffff:
 		s.tables, s.bit = &punched, 0
 		s.split()
@@ -95,7 +100,6 @@ func (e *effort) search(src *[64]byte, punch bool) search {
 	if s.best.cost > s.pairAbove {
 		s.pair()
 	}
-	return s
 }
 
 // take keeps a word if it is better than the best so far.

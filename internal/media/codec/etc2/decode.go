@@ -141,4 +141,4 @@ func decodePlanar(dst *[64]byte, w uint64) {
 var planarBits = [3]int{6, 7, 6}
 
 // widenPlanar widens a number of 6 or 7 bits to 8 by repeating its upper bits below.
-func widenPlanar(v int32, bits int) int32 { return v<<(8-bits) | v>>(2*bits-8) }
+func widenPlanar(v int32, bits int) int32 { return v<<((8-bits)&7) | v>>((2*bits-8)&7) }

@@ -122,7 +122,8 @@ func TestCost(t *testing.T) {
 			for b := range size * size / 16 {
 				var src, got [64]byte
 				block.Gather(src[:], pix, size, size, 4, 4, b%(size/4), b/(size/4))
-				s := e.search(&src, punch)
+				s := e.search(punch)
+				s.find(&src)
 				w := e.colour(&src, punch)
 				decodeColour(&got, w, punch)
 				cost := int32(0)

@@ -147,13 +147,20 @@ func TestPriceLanes(t *testing.T) {
 	}
 }
 
-// The sums of planes are the same in vector code.
+// The sums and the costs of planes are the same in vector code.
 func TestPlanesLanes(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	colour := func() rgb { return rgb{r.Int32N(64), r.Int32N(128), r.Int32N(64)} }
 	all := someBlocks(500)
 	for i := range len(all) / 64 {
 		src := (*[64]byte)(all[64*i:])
 		fast := planeSums(src)
+		o, h, v := colour(), colour(), colour()
+		cost := planeCost(src, o, h, v)
 		scalar(t, func() {
+			if by := planeCost(src, o, h, v); by != cost {
+				t.Fatalf("%v, planes %v %v %v: cost %d, by lanes %d", src, o, h, v, by, cost)
+			}
 			if slow := planeSums(src); fast != slow {
 				t.Fatalf("%v: sums %v, by lanes %v", src, slow, fast)
 			}

@@ -36,3 +36,6 @@ func halvesLanes(src *[64]byte, pixels *int16, halves *int16)
 
 //go:noescape
 func planesLanes(src *[64]byte, sums *[4][4]int32)
+
+//go:noescape
+func planeCostLanes(src *[64]byte, planes *int32) int32

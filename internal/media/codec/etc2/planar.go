@@ -15,15 +15,27 @@ func (s *search) planar(src *[64]byte) {
 	for c := range planes {
 		o[c], h[c], v[c] = planes[c].quantize(planarBits[c])
 	}
-	cost := int32(0)
+	if cost := planeCost(src, o, h, v); cost < s.best.cost {
+		s.best = found{cost: cost, word: packPlanar(o, h, v) | opaque}
+	}
+}
+
+// planeCost returns the cost of numbers of 6 or 7 bits.
+func planeCost(src *[64]byte, o, h, v rgb) (cost int32) {
+	var planes [3]plane
 	for c, bits := range planarBits {
-		p := plane{widenPlanar(o[c], bits), widenPlanar(h[c], bits), widenPlanar(v[c], bits)}
-		for i := range int32(16) {
-			d := p.at(i>>2, i&3) - s.px[i][c]
+		planes[c] = plane{widenPlanar(o[c], bits), widenPlanar(h[c], bits), widenPlanar(v[c], bits)}
+	}
+	if lanes {
+		return planeCostLanes(src, &planes[0].o)
+	}
+	for i := range 16 {
+		for c := range planes {
+			d := planes[c].at(int32(i&3), int32(i>>2)) - int32(src[4*i+c])
 			cost += d * d
 		}
 	}
-	s.take(found{cost: cost, word: packPlanar(o, h, v) | opaque})
+	return cost
 }
 
 // fitted is the least-squares plane through 16 values of a channel: at the origin, 4 to the right and 4 down, each times 80;
@@ -56,30 +68,25 @@ func planeSums(src *[64]byte) (sums [4][4]int32) {
 // separately would cost 0.3 dB.
 func (f fitted) quantize(bits int) (o, h, v int32) {
 	top := int32(1)<<bits - 1
-	var q, d [3][3]int32 // numbers, and their differences from f, times 80
+	var q [3][3]int32 // numbers
+	var d [3][3]int64 // their differences from f, times 80
 	for i, want := range [3]int32{f.o, f.h, f.v} {
-		want = min(max(want, 0), 255*80)
-		n := (want*top + 255*40) / (255 * 80)
+		n := (min(max(want, 0), 255*80)*top + 255*40) / (255 * 80)
 		for k := range int32(3) {
 			q[i][k] = min(max(n+k-1, 0), top)
-			d[i][k] = widenPlanar(q[i][k], bits)*80 - [3]int32{f.o, f.h, f.v}[i]
+			d[i][k] = int64(widenPlanar(q[i][k], bits)*80 - want)
 		}
 	}
 	// 16 times the sums of products of the contributions of o, h and v to the pixels: 56 for o with itself, 36 for h and v,
-	// 4 for others.
+	// 4 for others. The lowest bits have the choice; without a branch, this takes half the time.
 	least := int64(1) << 62
-	for i := range 3 {
-		a := int64(d[0][i])
-		for j := range 3 {
-			b := int64(d[1][j])
-			ab, by := 56*(a*a+b*b)+8*a*b, 72*b+8*a
-			for k := range 3 {
-				c := int64(d[2][k])
-				if e := ab + c*(56*c+by); e < least {
-					least, o, h, v = e, q[0][i], q[1][j], q[2][k]
-				}
-			}
+	for i, a := range d[0] {
+		for j, b := range d[1] {
+			ab, by, at := 56*(a*a+b*b)+8*a*b, 72*b+8*a, int64(16*i+4*j)
+			c0, c1, c2 := d[2][0], d[2][1], d[2][2]
+			least = min(least, (ab+c0*(56*c0+by))<<6|at, (ab+c1*(56*c1+by))<<6|at|1, (ab+c2*(56*c2+by))<<6|at|2)
 		}
 	}
+	o, h, v = q[0][least>>4&3], q[1][least>>2&3], q[2][least&3]
 	return o, h, v
 }

@@ -18,6 +18,8 @@ type half struct {
 	greys     int32 // sum of the squares of sums
 	low, high int32 // the range of sums
 
+	grey, rest int32 // see spread
+
 	pixels [8]rgb
 	sums   [8]int32 // of the channels of each pixel
 
@@ -126,6 +128,21 @@ func (s *search) solve(h *half, out *bases, bits int) {
 	}
 }
 
+// over returns a sum divided by the number of pixels; units also divides by 255. Dividing by a constant takes less time.
+func (h *half) over(sum int32) int32 {
+	if h.n == 8 {
+		return sum / 8
+	}
+	return sum / max(h.n, 1)
+}
+
+func (h *half) units(sum int32) int32 {
+	if h.n == 8 {
+		return sum / (255 * 8)
+	}
+	return sum / (255 * max(h.n, 1))
+}
+
 // walk visits the base colours from reach steps below the mean to reach steps above it.
 func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	top := int32(1)<<bits - 1
@@ -136,13 +153,7 @@ func (h *half) walk(out *bases, bits int, reach int32, tables *[8][2]int32) {
 	var c, next rgb
 	for i := range c {
 		m := h.total[i]*top - reach*unit
-		c[i] = m + unit/2 + 64*unit
-		if h.n == 8 {
-			c[i] /= 255 * 8 // a constant: less time
-		} else {
-			c[i] /= unit
-		}
-		c[i] -= 64
+		c[i] = h.units(m+unit/2+64*unit) - 64
 		next[i] = c[i]*unit + unit/2 - m
 	}
 	after := func(i, j int) int32 { return int32(uint32(next[j]-next[i]) >> 31) } // 1 if i reaches its step after j
@@ -156,15 +167,12 @@ func (h *half) reach(bits int, margin, limit int32) int32 {
 	return min(margin+max(h.high-h.low, 0)<<bits/(2*3*256), limit)
 }
 
-// spread returns the squares of the differences of pixels from their mean, along grey, which modifiers can reduce, and off it.
-func (h *half) spread() (grey, rest int32) {
-	if h.n == 0 {
-		return 0, 0
-	}
+// spread finds the squares of the differences of pixels from their mean: along grey, which modifiers can reduce, and the rest.
+func (h *half) spread() {
 	t := &h.total
 	s := t[0] + t[1] + t[2]
-	grey = (h.greys - s*s/h.n) / 3
-	return grey, h.squares - (t[0]*t[0]+t[1]*t[1]+t[2]*t[2])/h.n - grey
+	h.grey = (h.greys - h.over(s*s)) / 3
+	h.rest = h.squares - h.over(t[0]*t[0]+t[1]*t[1]+t[2]*t[2]) - h.grey
 }
 
 // bound returns a cost below which no base colour of 4 or 5 bits gets: what modifiers cannot remove, of the pixels and of the
@@ -180,12 +188,18 @@ func (h *half) bound(bits int) int32 {
 		return 0
 	}
 	top, unit := int32(1)<<bits-1, 255*h.n
-	a, b, c := t[0]*top%unit, t[1]*top%unit, t[2]*top%unit
+	a, b, c := t[0]*top, t[1]*top, t[2]*top
+	a, b, c = a-h.units(a)*unit, b-h.units(b)*unit, c-h.units(c)*unit
 	low, high := min(a, b, c), max(a, b, c)
 	between := a + b + c - low - high
 	p, q, r := between-low, high-between, unit-high+low
-	_, rest := h.spread()
-	return rest + (p*p+q*q+r*r+unit*(unit-2*max(p, q, r)))/(3*top*top*h.n)
+	off := p*p + q*q + r*r + unit*(unit-2*max(p, q, r)) // in units, times 3
+	if bits == 5 {
+		off /= 3 * 31 * 31
+	} else {
+		off /= 3 * 15 * 15
+	}
+	return h.rest + h.over(off)
 }
 
 // polish moves single channels of the best base colour by a step while the cost decreases. It helps because of clamping,
@@ -282,8 +296,9 @@ func (s *search) split() {
 	for flip, halves := range flips {
 		s.halves(&h[flip], flip, halves)
 		for k := range h[flip] {
-			grey, off := h[flip][k].spread()
-			rest[flip] += grey - grey*7/8 + off
+			half := &h[flip][k]
+			half.spread()
+			rest[flip] += half.grey - half.grey*7/8 + half.rest
 		}
 	}
 	first := 0
