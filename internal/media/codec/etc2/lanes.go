@@ -28,12 +28,12 @@ func (s *search) pack(src *[64]byte) {
 	}
 }
 
-// load fills a half from half i of a block.
-func (h *half) load(from *blockLanes, i int) {
-	h.by, h.packed = &from.halves[i&3], &from.pixels[i&3]
-	h.n, h.squares, h.greys, h.low, h.high = 8, h.by.squares, h.by.greys, int32(h.by.low), int32(h.by.high)
-	for c := range h.total {
-		h.total[c] = int32(h.by.twice[c]) / 2
+// half returns a half.
+func (b *blockLanes) half(i int) half {
+	by := &b.halves[i&3]
+	return half{
+		n: 8, total: rgb{int32(by.twice[0]) / 2, int32(by.twice[1]) / 2, int32(by.twice[2]) / 2}, squares: by.squares, greys: by.greys,
+		low: int32(by.low), high: int32(by.high), by: by, packed: &b.pixels[i&3],
 	}
 }
 

@@ -16,4 +16,4 @@ func clusterHueLanes(*int16, *[2]uint64)                                        
 func polishLanes(*int16, *[2][4]int16, int, int, int32) int32                                       { return 0 }
 func halvesLanes(*[64]byte, *int16, *int16)                                                         {}
 func planesLanes(*[64]byte, *[4][4]int32)                                                           {}
-func planeCostLanes(*[64]byte, *int32) int32                                                     { return 0 }
+func planeCostLanes(*[64]byte, *int32) int32                                                        { return 0 }

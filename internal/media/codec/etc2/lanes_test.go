@@ -120,7 +120,7 @@ func TestPriceLanes(t *testing.T) {
 				var halves [2][2]half
 				for way := range found {
 					s := blockOf((*[64]byte)(all[64*i:]), way == 1)
-					s.halves(&halves[way], flip, of)
+					halves[way] = s.halves(flip, of)
 					for k := range found[way] {
 						h := &halves[way][k]
 						h.walk(&found[way][k], bits, int32(i%11), &modifiers)
@@ -174,9 +174,7 @@ func TestWalk(t *testing.T) {
 	all := someBlocks(500)
 	for i := range len(all) / 64 {
 		s := blockOf((*[64]byte)(all[64*i:]), false)
-		var halves [2]half
-		s.halves(&halves, 1, &topHalf)
-		h := halves[i%2]
+		h := s.halves(1, &topHalf)[i%2]
 		for bits := 4; bits <= 5; bits++ {
 			top, reach := int32(1)<<bits-1, int32(i%11)
 			var out bases

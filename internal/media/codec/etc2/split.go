@@ -294,7 +294,7 @@ func (s *search) split() {
 	var h [2][2]half
 	var rest [2]int32
 	for flip, halves := range flips {
-		s.halves(&h[flip], flip, halves)
+		h[flip] = s.halves(flip, halves)
 		for k := range h[flip] {
 			half := &h[flip][k]
 			half.spread()
@@ -355,13 +355,10 @@ func (s *search) takeHalves(b1, b2 *base, bits int, word uint64, halves *[16]uin
 	}
 }
 
-// halves fills the halves of a block for a flip bit.
-func (s *search) halves(h *[2]half, flip int, of *[16]uint8) {
+// halves returns the halves of a block for a flip bit.
+func (s *search) halves(flip int, of *[16]uint8) (h [2]half) {
 	if s.lanes {
-		for k := range h {
-			h[k].load(&s.packed, 2*flip+k)
-		}
-		return
+		return [2]half{s.packed.half(2 * flip), s.packed.half(2*flip + 1)}
 	}
 	h[0].low, h[1].low = never, never
 	for i := range s.px {
@@ -369,6 +366,7 @@ func (s *search) halves(h *[2]half, flip int, of *[16]uint8) {
 			h[of[i]&1].add(s.px[i])
 		}
 	}
+	return h
 }
 
 // neighbours returns the cheapest pair of base colours that the differential mode can store. free reports whether that is
