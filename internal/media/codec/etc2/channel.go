@@ -123,20 +123,25 @@ func distinct(px *[16]int32) (v values) {
 	return v
 }
 
-// maxStarts is the number of levels to start from at a time: those of four tables.
-const maxStarts = 64
+// maxStarts is the number of levels to start from at a time, and maxTable that of a table.
+const maxStarts, maxTable = 64, 16
 
 // level searches all tables. The multiplier follows from the range of a table's modifiers. From several bases around the
-// middle, the search alternates: pixels take the nearest paint, and the base moves to the mean of the differences.
+// middle, the search alternates: pixels take the nearest paint, and the base moves to the mean of the differences. Then it
+// tries what is near the best level.
 //
 // If values are at an end of the range, as at the edges of cut-outs, clamping lets modifiers go beyond it, and the best base
-// may be far from the middle: one more multiplier and one more start reduce the error there by 4 dB.
+// may be far from the middle: one more multiplier and two more starts reduce the error there by 4 dB. The base of a wide range
+// is uncertain, too.
 func (e *effort) level(v *values, k *kind) level {
 	low, high := v.low, v.high
 	best := level{cost: never}
 	multipliers, starts := e.multipliers, e.starts
-	if low == k.low || high == k.high {
-		multipliers, starts = multipliers+1, starts+1
+	if end := low == k.low || high == k.high; end || high-low > 64*k.scale {
+		starts = min(starts+2, 4)
+		if end {
+			multipliers++
+		}
 	}
 	var all [maxStarts]level
 	n := 0
@@ -157,14 +162,32 @@ func (e *effort) level(v *values, k *kind) level {
 				n++
 			}
 		}
-		if t&3 == 3 {
+		if n > maxStarts-maxTable || t == 15 {
 			if e.descendAll(v, k, all[:n], &best); best.cost == 0 {
-				break
+				return best
 			}
 			n = 0
 		}
 	}
+	e.near(v, k, &best)
 	return best
+}
+
+// near descends from the levels near the best one.
+func (e *effort) near(v *values, k *kind, best *level) {
+	var all [maxStarts]level
+	n := 0
+	for m := max(best.multiplier-1, k.least); m <= min(best.multiplier+1, 15); m++ {
+		for b := max(best.base-e.bases, k.lowBase); b <= min(best.base+e.bases, k.topBase); b++ {
+			if m != best.multiplier || b != best.base {
+				all[n&(maxStarts-1)] = level{b, m, best.table, never}
+				n++
+			}
+		}
+	}
+	if e.bases > 0 {
+		e.descendAll(v, k, all[:n], best)
+	}
 }
 
 // descendAll descends from the levels in order, and keeps the best.

@@ -13,6 +13,7 @@ type effort struct {
 	pairTurns           int   // rounds of refining them
 	multipliers, starts int32 // for EAC, for each table
 	turns               int   // rounds of refining EAC
+	bases               int32 // of EAC, on either side of the best one, to try at the end
 }
 
 var efforts = [...]effort{
@@ -24,12 +25,12 @@ var efforts = [...]effort{
 	block.Normal: {
 		margin: 1, reach: 6, bothFlips: true, individual: true, polish: true,
 		pairAbove: 300, pairStarts: 2, pairTurns: 3,
-		multipliers: 2, starts: 2, turns: 3,
+		multipliers: 2, starts: 1, turns: 3, bases: 2,
 	},
 	block.Best: {
 		margin: 2, reach: 10, bothFlips: true, individual: true, polish: true,
 		pairAbove: 0, pairStarts: 4, pairTurns: 5,
-		multipliers: 3, starts: 3, turns: 4,
+		multipliers: 3, starts: 3, turns: 4, bases: 4,
 	},
 }
 
