@@ -56,13 +56,19 @@ func (h *half) pricesLanes(out *bases, c rgb, steps [3]*[64]int16, n, bits int, 
 	from := out.n
 	keys, codes := out.keys[from:][:n], out.codes[from:][:n]
 	clamped := h.keysLanes(c, steps, n, bits, &keys[0], &codes[0])
+	if !leaveOut {
+		least := int32(never) // the cost, and below that 6 bits with the first base colour that has it
+		for i, key := range keys {
+			least = min(least, key&^7<<3|int32(i))
+		}
+		out.n += n
+		return out.take(from+int(least&63), least>>6, clamped>>(least&63)&1 == 1)
+	}
 	top := int32(1)<<bits - 1
 	for i, key := range keys {
-		if leaveOut {
-			k := i >> 1
-			if at := c[k] + int32(steps[k][i]); at < 0 || at > top || out.n == maxBases {
-				continue
-			}
+		k := i >> 1
+		if at := c[k] + int32(steps[k][i]); at < 0 || at > top || out.n == maxBases {
+			continue
 		}
 		better = out.add(key, codes[i], clamped>>i&1 == 1) || better
 	}

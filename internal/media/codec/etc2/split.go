@@ -245,10 +245,15 @@ func (h *half) prices(out *bases, c rgb, steps [3]*[64]int16, n, bits int, table
 // add reports whether a candidate is the best so far.
 func (l *bases) add(key int32, code uint16, clamped bool) (better bool) {
 	l.keys[l.n], l.codes[l.n] = key, code
-	if better = key>>3 < l.least; better {
-		l.least, l.best, l.clamped = key>>3, l.n, clamped
-	}
 	l.n++
+	return l.take(l.n-1, key>>3, clamped)
+}
+
+// take keeps a candidate if it is the best so far.
+func (l *bases) take(i int, cost int32, clamped bool) (better bool) {
+	if better = cost < l.least; better {
+		l.least, l.best, l.clamped = cost, i, clamped
+	}
 	return better
 }
 
