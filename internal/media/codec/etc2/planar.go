@@ -64,29 +64,27 @@ func planeSums(src *[64]byte) (sums [4][4]int32) {
 	return sums
 }
 
-// quantize returns the numbers of 6 or 7 bits whose plane is nearest to f, of the 27 around it. Rounding each number
+// quantize returns the numbers of 6 or 7 bits whose plane is nearest to f, of the eight around it. Rounding each number
 // separately would cost 0.3 dB.
 func (f fitted) quantize(bits int) (o, h, v int32) {
 	top := int32(1)<<bits - 1
-	var q [3][3]int32 // numbers
-	var d [3][3]int64 // their differences from f, times 80
+	var q [3][2]int32 // numbers
+	var d [3][2]int64 // their differences from f, times 80
 	for i, want := range [3]int32{f.o, f.h, f.v} {
-		n := (min(max(want, 0), 255*80)*top + 255*40) / (255 * 80)
-		for k := range int32(3) {
-			q[i][k] = min(max(n+k-1, 0), top)
-			d[i][k] = int64(widenPlanar(q[i][k], bits)*80 - want)
-		}
+		n := min(max(want, 0), 255*80) * top / (255 * 80)
+		q[i] = [2]int32{n, min(n+1, top)}
+		d[i] = [2]int64{int64(widenPlanar(q[i][0], bits)*80 - want), int64(widenPlanar(q[i][1], bits)*80 - want)}
 	}
 	// 16 times the sums of products of the contributions of o, h and v to the pixels: 56 for o with itself, 36 for h and v,
 	// 4 for others. The lowest bits have the choice; without a branch, this takes half the time.
 	least := int64(1) << 62
 	for i, a := range d[0] {
 		for j, b := range d[1] {
-			ab, by, at := 56*(a*a+b*b)+8*a*b, 72*b+8*a, int64(16*i+4*j)
-			c0, c1, c2 := d[2][0], d[2][1], d[2][2]
-			least = min(least, (ab+c0*(56*c0+by))<<6|at, (ab+c1*(56*c1+by))<<6|at|1, (ab+c2*(56*c2+by))<<6|at|2)
+			ab, by, at := 56*(a*a+b*b)+8*a*b, 72*b+8*a, int64(4*i+2*j)
+			c0, c1 := d[2][0], d[2][1]
+			least = min(least, (ab+c0*(56*c0+by))<<3|at, (ab+c1*(56*c1+by))<<3|at|1)
 		}
 	}
-	o, h, v = q[0][least>>4&3], q[1][least>>2&3], q[2][least&3]
+	o, h, v = q[0][least>>2&1], q[1][least>>1&1], q[2][least&1]
 	return o, h, v
 }
