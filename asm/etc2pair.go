@@ -289,7 +289,7 @@ func polishPair() {
 	LEAQ(offsets, entry)
 	SHLQ(Imm(5), of)
 	ADDQ(of, entry)
-	LEAQ(local.Offset(8), second) // the base colour of the second colour
+	MOVQ(U32(8), second) // where the base colour of the second colour is
 	SHLQ(Imm(3), mode)
 	SUBQ(mode, second)
 	SHLQ(Imm(5), mode)
@@ -308,7 +308,7 @@ func polishPair() {
 	VPMULLW(seventeen, reg.X10, reg.X4)
 	VMOVDQU(reg.X4, local)
 	near := [2]reg.VecPhysical{y(8), y(9)}
-	for i, base := range []Mem{local, {Base: second}, local.Offset(8), local.Offset(8)} {
+	for i, base := range []Mem{local, local.Idx(second, 1), local.Offset(8), local.Offset(8)} {
 		for k := range 2 { // red and green, blue and 0
 			c := y(4 + k)
 			VPBROADCASTD(base.Offset(4*k), c)

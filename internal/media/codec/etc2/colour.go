@@ -29,7 +29,7 @@ var efforts = [...]effort{
 	},
 	block.Best: {
 		margin: 2, reach: 10, bothFlips: true, individual: true, polish: true,
-		pairAbove: 0, pairStarts: 4, pairTurns: 5,
+		pairAbove: 0, pairStarts: 8, pairTurns: 5,
 		multipliers: 3, starts: 3, turns: 4, bases: 4,
 	},
 }
