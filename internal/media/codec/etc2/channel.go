@@ -131,17 +131,18 @@ const maxStarts, maxTable = 64, 16
 // tries what is near the best level.
 //
 // If values are at an end of the range, as at the edges of cut-outs, clamping lets modifiers go beyond it, and the best base
-// may be far from the middle: one more multiplier and two more starts reduce the error there by 4 dB. The base of a wide range
+// may be far from the middle: one more multiplier and one more start reduce the error there by 4 dB. The base of a wide range
 // is uncertain, too.
 func (e *effort) level(v *values, k *kind) level {
 	low, high := v.low, v.high
 	best := level{cost: never}
 	multipliers, starts := e.multipliers, e.starts
-	if end := low == k.low || high == k.high; end || high-low > 64*k.scale {
-		starts = min(starts+2, 4)
-		if end {
-			multipliers++
-		}
+	end := low == k.low || high == k.high
+	if end {
+		multipliers, starts = multipliers+1, starts+1
+	}
+	if e.bases > 0 && (end || high-low > 64*k.scale) {
+		starts = min(starts+1, 4)
 	}
 	var all [maxStarts]level
 	n := 0
