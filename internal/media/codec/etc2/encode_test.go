@@ -369,3 +369,32 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+// No half has a cost far below its bound, and for halves of little contrast the bound is most of the cost.
+func TestBound(t *testing.T) {
+	all := someBlocks(2000)
+	bounds, costs := int32(0), int32(0)
+	for i := range len(all) / 64 {
+		s := blockOf((*[64]byte)(all[64*i:]), false)
+		s.tables, s.margin, s.reach, s.polish = &modifiers, 2, 10, true
+		for flip, of := range []*[16]uint8{&leftHalf, &topHalf} {
+			for _, h := range s.halves(flip, of) {
+				for bits := 4; bits <= 5; bits++ {
+					var out bases
+					h.spread()
+					s.solve(&h, &out, bits)
+					bound := h.bound(bits)
+					if out.least < bound*9/10-30 {
+						t.Errorf("block %d, bits %d: cost %d, but the bound is %d", i, bits, out.least, bound)
+					}
+					if bound > 0 && h.high-h.low < 30 {
+						bounds, costs = bounds+bound, costs+out.least
+					}
+				}
+			}
+		}
+	}
+	if bounds < costs/2 {
+		t.Errorf("bounds are %d in all, costs %d", bounds, costs)
+	}
+}

@@ -175,16 +175,17 @@ func (h *half) spread() {
 	h.rest = h.squares - h.over(t[0]*t[0]+t[1]*t[1]+t[2]*t[2]) - h.grey
 }
 
-// bound returns a cost below which no base colour of 4 or 5 bits gets: what modifiers cannot remove, of the pixels and of the
-// nearest base colours. It is 0 if a modifier could go beyond 0 or 255, where modifiers also change the hue.
+// bound returns a cost below which base colours of 4 or 5 bits do not get: what modifiers cannot remove, of the pixels and of
+// the nearest base colours. It takes steps for even, so the least cost may be a little below. It is 0 if a modifier could go
+// beyond 0 or 255, where modifiers also change the hue: near the ends of the range, or if large modifiers help.
 //
-// Of the base colours on the walk, each of three has the same difference from the mean off grey again and again: let the
-// channels of the mean, in steps, have fractions that divide a circle of one step into three gaps; then, after one of them,
-// the base colour's channels are all on one side of the gap. The largest gap is best.
+// The differences of the base colours on the walk from the mean repeat off grey after three steps. The fractions of the
+// channels of the mean, in steps, divide a circle of one step into three gaps, one for each difference. The largest gap has
+// the smallest.
 func (h *half) bound(bits int) int32 {
 	room := (8 + (h.high-h.low)/5) * h.n // for the modifiers of any good table
 	t := &h.total
-	if h.n == 0 || min(t[0], t[1], t[2]) < room || max(t[0], t[1], t[2]) > 255*h.n-room {
+	if h.n == 0 || h.rest > 1000*h.n || min(t[0], t[1], t[2]) < room || max(t[0], t[1], t[2]) > 255*h.n-room {
 		return 0
 	}
 	top, unit := int32(1)<<bits-1, 255*h.n
