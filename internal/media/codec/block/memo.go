@@ -8,8 +8,22 @@ import (
 // Memo caches the codes of recent blocks of RGBA pixels of one worker, since drawn images repeat blocks. Each block is coded
 // from its own pixels alone, so the cache does not change the output.
 type Memo struct {
-	slots [256]slot
-	pix   []byte // of each slot
+	slots  []slot
+	pix    []byte // of each slot
+	stored int    // how many blocks were stored since there are so many slots
+}
+
+// The number of slots starts small, because most pictures are, and grows while they are used up. Of the blocks of 4 x 4 in 750 pictures of
+// games, 24 % are different; with 256 slots 28 % are encoded, with 4096 25 %.
+const (
+	fewestSlots = 256
+	mostSlots   = 4096
+)
+
+// grow makes more slots, which are empty.
+func (m *Memo) grow(size int) {
+	n := max(fewestSlots, 4*len(m.slots))
+	m.slots, m.pix, m.stored = make([]slot, n), make([]byte, n*size), 0
 }
 
 type slot struct {
@@ -23,8 +37,8 @@ func (m *Memo) Of(pix *[64]byte) (code *[16]byte, known bool) { return m.OfAny(p
 
 // OfAny is Of for blocks of any size. All blocks of a Memo have the same size.
 func (m *Memo) OfAny(pix []byte) (code *[16]byte, known bool) {
-	if m.pix == nil {
-		m.pix = make([]byte, len(m.slots)*len(pix))
+	if m.stored >= 2*len(m.slots) && len(m.slots) < mostSlots {
+		m.grow(len(pix))
 	}
 	h, rest := uint64(0), pix
 	for ; len(rest) >= 8; rest = rest[8:] {
@@ -35,12 +49,13 @@ func (m *Memo) OfAny(pix []byte) (code *[16]byte, known bool) {
 		h = (h ^ uint64(binary.LittleEndian.Uint32(rest))) * 0x9e3779b97f4a7c15
 		h ^= h >> 32
 	}
-	i := int(h >> 8 & 255)
+	i := int(h>>8) & (len(m.slots) - 1)
 	s, kept := &m.slots[i], m.pix[i*len(pix):][:len(pix)]
 	if s.used && bytes.Equal(kept, pix) {
 		return &s.code, true
 	}
 	s.used = true
+	m.stored++
 	copy(kept, pix)
 	return &s.code, false
 }
