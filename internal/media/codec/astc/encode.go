@@ -1,6 +1,12 @@
 package astc
 
-import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+)
 
 // effort sets the work for a quality.
 type effort struct {
@@ -11,8 +17,17 @@ type effort struct {
 	hopeless float64    // a trial is abandoned if its error exceeds the least error times this
 	enough   [4]float32 // by number of partitions: squared error per texel below which that many are not tried
 	good     float64    // squared error per texel at or below which no more candidates are tried
+	fair     float64    // the same for the second half of the candidates
 	hope     float32    // see hopeFor; 1 if all candidates are tried
-	poor     float64    // squared error, by the cube of the texels, above which the effort for Best follows; 0 if it never does
+	poor     float64    // squared error, by the cube of the texels, above which poorEffort follows; 0 if it never does
+}
+
+// enoughAt returns the squared error per texel at or below which candidate i is not tried.
+func (f *effort) enoughAt(i int) float64 {
+	if 2*i < f.tries {
+		return f.good
+	}
+	return f.fair
 }
 
 // hopeFor returns the part of a candidate's expected error, beyond that of its lines, that a trial may save. It is larger for
@@ -25,13 +40,15 @@ func (f *effort) hopeFor(texels, repeats int, grey bool) float32 {
 	return max(f.hope, min(hope, 0.85))
 }
 
-// In drawings, a few blocks with hard edges make up most of the error of the picture, so blocks with much error have the effort
-// for Best at any quality. In photographs there are hardly any of these.
 var efforts = [...]effort{
-	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 0.2, 1.6},
-	block.Normal: {12, 2, 16, 2, 1.06, [4]float32{2: 0.5, 3: 30}, 0.05, 0.2, 0.4},
-	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 1, 0},
+	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 0.1, 0.2, 1.6},
+	block.Normal: {12, 2, 14, 1, 1.06, [4]float32{2: 0.5, 3: 30}, 0.05, 12, 0.2, 0.4},
+	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0.1, 1, 0},
 }
+
+// poorEffort is for blocks with much error. In drawings, a few blocks with hard edges make up most of the error of the picture. In
+// photographs there are hardly any of these.
+var poorEffort = effort{128, 4, 40, 2, 1.06, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0.1, 1, 0}
 
 // encoder encodes texels to blocks. Each worker has its own.
 type encoder struct {
@@ -110,10 +127,7 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 	e.layOutSingle()
 	e.search()
 	if poor := e.effort.poor; poor > 0 && e.best.err > poor*float64(e.texels*e.texels*e.texels) {
-		usual := e.effort
-		e.effort, e.hope = efforts[block.Best], 1
-		e.search()
-		e.effort = usual
+		e.searchPoor()
 	}
 	*out = e.best.pack()
 }
@@ -121,30 +135,42 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 // search ranks the candidates, and tries the best few. If there are many, the best one of the first layout is tried before all
 // others are ranked, because its error limits what is worth ranking.
 func (e *encoder) search() {
+	e.restart(e.effort.tries)
+	e.rank(&e.layouts[0])
 	var first candidate
 	if e.hope < 1 && e.effort.tries > 3 {
-		e.restart(1)
-		e.rank(&e.layouts[0])
 		first = e.tries[e.order[0]]
 		e.try(&first)
 		if e.best.err < 1e-3 {
 			return
 		}
 	}
-	e.restart(e.effort.tries)
-	for i := range e.single {
+	for i := 1; i < e.single; i++ {
 		e.rank(&e.layouts[i])
 	}
-	for count := 2; count <= 3; count++ {
-		if e.least() > e.effort.enough[count]*float32(e.texels) {
-			e.rankPartitions(count)
-		}
-	}
+	e.rankPartitions(2)
+	e.rankPartitions(3)
+	e.tryAll(&first)
+}
+
+// searchPoor searches once more for a block with much error, among partitions alone: they win nearly always then.
+func (e *encoder) searchPoor() {
+	usual := e.effort
+	e.effort, e.hope = poorEffort, 1
+	e.restart(e.effort.tries)
+	e.rankPartitions(2)
+	e.rankPartitions(3)
+	e.tryAll(&candidate{})
+	e.effort = usual
+}
+
+// tryAll tries the candidates of the list, except for first.
+func (e *encoder) tryAll(first *candidate) {
 	for i, at := range e.order[:e.tried] {
-		if i > 0 && e.best.err <= e.effort.good*float64(e.texels) {
+		if i > 0 && e.best.err <= e.effort.enoughAt(i)*float64(e.texels) {
 			return
 		}
-		if c := &e.tries[at]; c.err < e.hopeful(c.layout) && *c != first {
+		if c := &e.tries[at]; c.err < e.hopeful(c.layout) && *c != *first {
 			e.try(c)
 		}
 	}
@@ -176,8 +202,36 @@ func (e *encoder) hopeful(l *layout) float32 {
 
 // load stores the texels, and reports whether they are all the same.
 func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
-	same, grey, opaque := true, true, true
-	repeats := 0
+	repeats := -1
+	first := binary.LittleEndian.Uint32(texels[:4])
+	last, differ, colors, all := first, uint32(0), uint32(0), uint32(math.MaxUint32)
+	for i := range e.texels {
+		px := binary.LittleEndian.Uint32(texels[4*i:])
+		if px == last {
+			repeats++
+		}
+		differ |= px ^ first
+		colors |= (px ^ px>>8) & 0xFFFF
+		all &= px
+		last = px
+	}
+	if differ == 0 {
+		return true
+	}
+	grey, opaque := colors == 0, all>>24 == 255
+	e.hope = e.effort.hopeFor(e.texels, repeats, grey)
+	e.use = [4]bool{true, true, true, !opaque}
+	e.ways = waysFor(opaque, grey)
+	if e.lanes {
+		e.loadLanes(texels)
+	} else {
+		e.loadTexels(texels)
+	}
+	e.chroma = e.all.chroma()
+	return false
+}
+
+func (e *encoder) loadTexels(texels *[4 * maxTexels]byte) {
 	e.all = sums{}
 	for i := range e.texels {
 		px := (*[4]byte)(texels[4*i:])
@@ -185,22 +239,8 @@ func (e *encoder) load(texels *[4 * maxTexels]byte) bool {
 			e.texel[i][c], e.value[i][c] = int32(v), float32(v)
 		}
 		e.moments[i] = sumsOf(int32(px[0]), int32(px[1]), int32(px[2]), int32(px[3]))
-		if i > 0 && *px == [4]byte(texels[4*i-4:]) {
-			repeats++
-		}
-		same = same && *px == [4]byte(texels[:4])
-		grey = grey && px[0] == px[1] && px[1] == px[2]
-		opaque = opaque && px[3] == 255
 		e.all.add(&e.moments[i])
 	}
-	e.hope = e.effort.hopeFor(e.texels, repeats, grey)
-	e.use = [4]bool{true, true, true, !opaque}
-	e.ways = waysFor(opaque, grey)
-	e.chroma = e.all.chroma()
-	if e.lanes && !same {
-		e.fillLanes()
-	}
-	return same
 }
 
 // add returns the next unused layout.
@@ -231,8 +271,11 @@ func (e *encoder) layOutSingle() {
 	e.single = e.used
 }
 
-// rankPartitions ranks layouts of two or three partitions.
+// rankPartitions ranks layouts of two or three partitions, unless the least error is small.
 func (e *encoder) rankPartitions(count int) {
+	if e.least() <= e.effort.enough[count]*float32(e.texels) {
+		return
+	}
 	var room [8]int
 	for _, at := range e.split(room[:0:e.effort.kept], count) {
 		l := e.add()
@@ -247,7 +290,8 @@ func (e *encoder) rankPartitions(count int) {
 // rank adds the modes that a layout can have to the candidates. Their expected error is the sum of the layout's residual,
 // the loss of spreading weights, and the expected error of the steps of weights and of colours.
 func (e *encoder) rank(l *layout) {
-	if l.residual >= e.limit(l) {
+	hopeful := e.hopeful(l)
+	if l.residual >= e.limit(hopeful) {
 		return
 	}
 	size := 128 - 17
@@ -273,22 +317,19 @@ func (e *encoder) rank(l *layout) {
 		way := &l.ways[w]
 		noises[w], added[w] = &colorNoise()[way.values], e.added(l, way)
 	}
-	hits := e.screen(l, spreads[:len(e.shapes)], &steps, size, values)
-	limit := e.limit(l)
-	for i := range e.shapes {
-		spread := spreads[i]
-		if hits[i] == 0 || spread >= limit {
+	hits := e.screen(l, spreads[:len(e.shapes)], &steps, size, values, e.limit(hopeful))
+	limit := e.limit(hopeful)
+	for i, spread := range spreads[:len(e.shapes)] {
+		if spread >= limit {
 			continue
 		}
 		s := &e.shapes[i]
-		modes := s.modes[l.planes-1]
-		for k := range modes {
-			m := &modes[k]
-			if hits[i]>>m.weights&1 == 0 {
-				continue
-			}
-			weighted := spread + float32(steps[m.weights]*s.share)
-			if weighted >= limit {
+		modes := &s.modes[l.planes-1]
+		for hit := hits[i]; hit != 0; hit &= hit - 1 {
+			weights := bits.TrailingZeros16(hit) & 15
+			m := &modes[weights]
+			weighted := spread + float32(steps[weights]*s.share)
+			if m.size == 0 || weighted >= limit {
 				continue
 			}
 			for w := range l.ways {
@@ -299,7 +340,7 @@ func (e *encoder) rank(l *layout) {
 				}
 				if err := weighted + float32(values*noises[w][room]) + added[w]; err < limit {
 					e.insert(&candidate{l, s, m, way, colorRanges()[way.values][room], err})
-					limit = e.limit(l)
+					limit = e.limit(hopeful)
 				}
 			}
 		}
@@ -358,13 +399,12 @@ func (e *encoder) steps(out *[16]float32, l *layout) {
 	}
 }
 
-// limit returns the expected error that a new candidate of a layout must be below.
-func (e *encoder) limit(l *layout) float32 {
-	limit := e.hopeful(l)
+// limit returns the expected error that a new candidate must be below; hopeful is that of its layout.
+func (e *encoder) limit(hopeful float32) float32 {
 	if e.tried == e.most {
-		limit = min(limit, e.limits[e.tried-1])
+		return min(hopeful, e.limits[e.tried-1])
 	}
-	return limit
+	return hopeful
 }
 
 // insert adds a candidate in order, and removes the last one if the list is full.
@@ -388,7 +428,7 @@ func (e *encoder) try(c *candidate) {
 	for plane := range l.planes {
 		var g [maxWeights]float32
 		s.relax(&g, &l.ideal[plane], e.lanes)
-		s.quantize(&t.weights[plane], &g, c.choice.weights)
+		s.quantize(&t.weights[plane], &g, c.choice.weights, e.lanes)
 	}
 	for round := 0; ; round++ {
 		var spread [2][maxTexels]int16

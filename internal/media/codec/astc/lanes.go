@@ -13,12 +13,10 @@ type soa struct {
 	alone    [4][8]uint32 // use for all channels, then use without each of the channels
 }
 
-func (e *encoder) fillLanes() {
-	for i := range e.texels {
-		for c, v := range &e.texel[i] {
-			e.soa.words[c][i], e.soa.channels[c][i] = int16(v), float32(v)
-		}
-	}
+// loadLanes is loadTexels in vector code. Bytes after the last texel are 0.
+func (e *encoder) loadLanes(texels *[4 * maxTexels]byte) {
+	loadLanes(&texels[0], e.texels, &e.texel[0][0], &e.value[0][0], &e.moments[0].x[0], &e.all.x[0])
+	splitLanes(&texels[0], (e.texels+7)/8, &e.soa.words[0][0], &e.soa.channels[0][0])
 	for c, use := range e.use {
 		for i := range 8 {
 			e.soa.use[c][i], e.soa.alone[c][i] = 0, 0
@@ -102,7 +100,7 @@ func (e *encoder) noiseOf(l *layout, w *way, size int) noiseTable {
 			(*t)[i][k] = never
 		}
 		for _, m := range e.shapes[i].modes[l.planes-1] {
-			if room := size - m.size - w.extra; room >= 0 {
+			if room := size - m.size - w.extra; m.size > 0 && room >= 0 {
 				(*t)[i][m.weights] = colorNoise()[w.values][room]
 			}
 		}
@@ -112,14 +110,13 @@ func (e *encoder) noiseOf(l *layout, w *way, size int) noiseTable {
 
 // screen returns, for each shape, which modes may have an expected error below the limit with any way, one bit for each
 // range of weights. Until there are enough candidates to give a limit, it uses a limit that enough modes are below.
-func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size int, values float32) *[maxShapes]uint16 {
+func (e *encoder) screen(l *layout, spread []float32, steps *[16]float32, size int, values, limit float32) *[maxShapes]uint16 {
 	if !e.lanes {
 		for i := range spread {
 			e.hits[i] = math.MaxUint16
 		}
 		return &e.hits
 	}
-	limit := e.limit(l)
 	guess := limit == never
 	if guess {
 		limit = l.residual * 1.1

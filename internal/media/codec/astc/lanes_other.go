@@ -5,6 +5,9 @@ package astc
 // lanes is always false here; the compiler needs the functions.
 var lanes = false
 
+func loadLanes(*uint8, int, *int32, *float32, *int32, *int32)                          {}
+func splitLanes(*uint8, int, *int16, *float32)                                         {}
+func quantizeLanes(_ *float32, _ int, _, _ *uint8)                                     {}
 func infillLanes(_, _ *uint8, _, _ int, _ *int16)                                      {}
 func weighLanes(_, _ *int16, _ *uint8, _, _ int, _ *int32)                             {}
 func restLanes(*float32, *int16, *uint8, *[9][8]float32, int, *float32)                {}

@@ -5,6 +5,15 @@ package astc
 //go:generate go -C ../../../../asm run . astc
 
 //go:noescape
+func loadLanes(texels *uint8, n int, texel *int32, value *float32, moments, all *int32)
+
+//go:noescape
+func splitLanes(texels *uint8, groups int, words *int16, channels *float32)
+
+//go:noescape
+func quantizeLanes(grid *float32, groups int, near, out *uint8)
+
+//go:noescape
 func infillLanes(weights, table *uint8, groups, tables int, out *int16)
 
 //go:noescape

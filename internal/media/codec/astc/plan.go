@@ -23,8 +23,8 @@ type shape struct {
 	whole bool  // each place is one texel
 	first []int // for each place, the index of its first texel in reach; one more marks the end
 	reach []reach
-	modes [2][]choice // for one plane, and for two
-	share float32     // mean ratio of a texel's squared error to that of its places
+	modes [2][16]choice // for one plane, and for two, by range of weights
+	share float32       // mean ratio of a texel's squared error to that of its places
 
 	dense     *matrices
 	infill16  []uint8 // for infillLanes
@@ -37,7 +37,7 @@ type reach struct {
 	part  float32
 }
 
-// choice is a mode of a shape.
+// choice is a mode of a shape; its size is 0 if there is none.
 type choice struct {
 	code    uint16 // its eleven bits
 	weights uint8  // range
@@ -69,7 +69,7 @@ func newPlan(t *table) *plan {
 			p.shapes = append(p.shapes, newShape(t, m.width, m.height))
 		}
 		s := &p.shapes[i]
-		s.modes[m.planes-1] = append(s.modes[m.planes-1], choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)})
+		s.modes[m.planes-1][m.weights] = choice{uint16(code), m.weights, sequenceSize(m.count(), m.weights)}
 	}
 	for i := range p.shapes {
 		s := &p.shapes[i]

@@ -6,8 +6,16 @@ import "math"
 type plane [maxWeights]uint8
 
 // quantize stretches the values of the places to the full range 0..64, and takes the nearest weights of the range r.
-func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
+func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8, lanes bool) {
 	count := len(s.first) - 1
+	near := &weightLevels()[r].near
+	if lanes {
+		for j := count; j&7 != 0; j++ {
+			g[j] = g[0]
+		}
+		quantizeLanes(&g[0], (count+7)/8, &near[0], &out[0])
+		return
+	}
 	low, high := g[0], g[0]
 	for _, v := range g[1:count] {
 		low, high = min(low, v), max(high, v)
@@ -17,7 +25,6 @@ func (s *shape) quantize(out *plane, g *[maxWeights]float32, r uint8) {
 	if high-low > 1e-6 {
 		scale = 64 / (high - low)
 	}
-	near := &weightLevels()[r].near
 	for j := range count {
 		out[j] = near[nearest(float32((g[j]-low)*scale))]
 	}
