@@ -48,7 +48,7 @@ var efforts = [...]effort{
 
 // poorEffort is for blocks with much error. In drawings, a few blocks with hard edges make up most of the error of the picture. In
 // photographs there are hardly any of these.
-var poorEffort = effort{128, 4, 40, 2, 1.06, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0.1, 1, 0}
+var poorEffort = effort{128, 7, 40, 2, 1.06, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0.1, 1, 0}
 
 // encoder encodes texels to blocks. Each worker has its own.
 type encoder struct {
@@ -484,6 +484,10 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 	for plane := range l.planes {
 		e.weigh(&sums[plane], l, &spread[plane])
 	}
+	enough := e.best.err
+	if !last {
+		enough *= e.effort.hopeless
+	}
 	var q [4][4]cost
 	floor := 0.0
 	for p := range l.partitions {
@@ -500,14 +504,10 @@ func (e *encoder) fit(t *trial, spread *[2][maxTexels]int16, last bool) bool {
 				plane = 1
 			}
 			floor += q[p][c].set(&l.sums[p], c, &sums[plane][p], &forms[plane])
+			if floor > enough+1e-2 { // allows for the rounding of floor
+				return false
+			}
 		}
-	}
-	enough := e.best.err
-	if !last {
-		enough *= e.effort.hopeless
-	}
-	if floor > enough+1e-2 { // allows for the rounding of floor
-		return false
 	}
 	e.fitWay(t, &q)
 	return true
