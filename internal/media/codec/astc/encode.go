@@ -42,7 +42,7 @@ func (f *effort) hopeFor(texels, repeats int, grey bool) float32 {
 
 var efforts = [...]effort{
 	block.Fast:   {3, 1, 3, 1, 1.15, [4]float32{2: 1, 3: 200}, 0.1, 0.1, 0.2, 1.6},
-	block.Normal: {12, 2, 14, 1, 1.06, [4]float32{2: 0.5, 3: 30}, 0.05, 12, 0.2, 0.4},
+	block.Normal: {12, 2, 14, 1, 1.06, [4]float32{2: 1, 3: 30}, 0.12, 12, 0.2, 0.4},
 	block.Best:   {128, 7, 40, 4, 1.25, [4]float32{2: 0.5, 3: 0.5}, 0.1, 0.1, 1, 0},
 }
 
