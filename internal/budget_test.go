@@ -39,7 +39,7 @@ var budgets = map[string][2]int{
 	"make/build":        {1400, 60},  // it only connects
 	"make/job":          {4135, 153}, // a processor's Job, and what the build and workers ask of it
 	"make/workspace":    {3000, 108},
-	"media/codec/astc":  {3400, 60}, // its encoder is there twice, in Go and for AVX2
+	"media/codec/astc":  {3460, 60}, // its encoder is there twice, in Go and for AVX2
 	"media/codec/bptc":  {3170, 60}, // the same
 	"media/codec/ktx2":  {3000, 61},
 	"media/pixel":       {4010, 80},
