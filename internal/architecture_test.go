@@ -149,7 +149,7 @@ var allowed = map[string]string{
 	"delivery/manifest":  "base/digest uuid",
 	"delivery/parcel":    "base/digest base/disk kilnrt x/sys compress minisign",
 	"delivery/release":   "base/diag base/disk content/asset kilnrt uuid",
-	"delivery/ship": "base/diag base/digest base/disk content/project delivery/codegen delivery/ids delivery/loadorder " +
+	"delivery/ship": "base/diag base/digest base/disk content/project content/source delivery/codegen delivery/ids delivery/loadorder " +
 		"delivery/manifest delivery/parcel delivery/release kilnrt processor uuid",
 
 	"make/task":    "base/digest",

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // TempPrefix is the prefix of temporary files that will be renamed.
@@ -30,7 +31,10 @@ func IsTemp(file string) bool {
 // Save replaces the content of a file permanently: after it returns, a power failure does not restore the old content,
 // and a power failure before leaves the file with the old or the new content. Its mode is kept; if it is a symbolic
 // link, its target is replaced. Only one goroutine may save a file at a time; several processes may.
-func Save(file string, data []byte) error {
+func Save(file string, data []byte) error { return SaveAged(file, data, 0) }
+
+// SaveAged is Save for a file whose modification time is to be so long ago. If that cannot be set, it is now.
+func SaveAged(file string, data []byte, age time.Duration) error {
 	file, err := follow(file)
 	if err != nil {
 		return err
@@ -47,6 +51,9 @@ func Save(file string, data []byte) error {
 	RemoveLeft(file)
 	tmp := Temp(file)
 	err = saveAs(tmp, data, mode)
+	if err == nil && age > 0 {
+		os.Chtimes(tmp, time.Time{}, time.Now().Add(-age))
+	}
 	if err == nil {
 		err = Replace(tmp, file)
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
@@ -53,6 +54,13 @@ func TestSave(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%v, not %v: %v", info.Mode(), mode, err)
 		}
+	}
+	begun := time.Now()
+	if err := disk.SaveAged(file, []byte("aged"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.ModTime().Sub(begun).Round(time.Minute) != -time.Hour {
+		t.Errorf("the file is of %v, not an hour before %v: %v", info.ModTime(), begun, err)
 	}
 	if err := disk.Save(dir, nil); err == nil {
 		t.Error("a folder was replaced")

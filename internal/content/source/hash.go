@@ -23,6 +23,10 @@ const (
 	racyWindowCoarse = 2 * time.Second
 )
 
+// Age is how old a file is to be whose content is known, so that every later change shows in its stat, unless its file system counts in
+// seconds.
+const Age = 2 * racyWindow
+
 // TooYoung reports whether a file with this stat that is read now may be changed once more without a change of its
 // stat.
 func (s Stat) TooYoung(now time.Time) bool { return racy(s.MTime, now) }

@@ -11,6 +11,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 )
 
@@ -51,9 +52,9 @@ func (n Numbers) Same(text []byte) bool {
 	return bytes.Equal(text, n.Text) || len(n.Text) == 0 && bytes.Equal(text, new(ids.File).Format())
 }
 
-// SaveNumbers writes kiln.ids. Call Same first.
+// SaveNumbers writes kiln.ids. Call Same first. Its time is set back, so that nobody has to wait until a change of it would show.
 func SaveNumbers(dir string, text []byte) error {
-	if err := disk.Save(filepath.Join(dir, ids.FileName), text); err != nil {
+	if err := disk.SaveAged(filepath.Join(dir, ids.FileName), text, source.Age); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
 	}
 	return nil

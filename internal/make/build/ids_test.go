@@ -108,6 +108,21 @@ func TestNumbers(t *testing.T) {
 	p.nothing()
 }
 
+// TestNumbersAtOnce: an edit of kiln.ids right after a build that wrote it is noticed, also if the length stays.
+func TestNumbersAtOnce(t *testing.T) {
+	p := newNumbered(t)
+	p.build()
+	was := "1"
+	for i, now := range []string{"77", "88", "66", "55"} {
+		p.write(fmt.Sprintf("assets/d%d.s", i), "number\n") // the file gets a line
+		p.build()
+		p.write("kiln.ids", strings.Replace(p.read("kiln.ids"), "c.s\t"+was+"\n", "c.s\t"+now+"\n", 1))
+		p.wants("c.s")
+		p.says("c.s", now+" true\n2 true\n0 false\n")
+		was = now
+	}
+}
+
 // TestNumbersTwice: a number that a merge gave twice is an error of the build. The jobs see it until it is repaired, and run once.
 func TestNumbersTwice(t *testing.T) {
 	p := newNumbered(t)
