@@ -13,7 +13,7 @@ type halfLanes struct {
 }
 
 // halfPixels are eight pixels as 16-bit words: red and green, then blue and 0.
-type halfPixels struct{ rg, b [8][2]int16 }
+type halfPixels [2][8][2]int16
 
 // blockLanes has the left, right, upper and lower half of a block.
 type blockLanes struct {
@@ -24,7 +24,7 @@ type blockLanes struct {
 // pack fills packed.
 func (s *search) pack(src *[64]byte) {
 	if s.lanes = lanes; s.lanes {
-		halvesLanes(src, &s.packed.pixels[0].rg[0][0], &s.packed.halves[0].sums[0])
+		halvesLanes(src, &s.packed.pixels[0][0][0][0], &s.packed.halves[0].sums[0])
 	}
 }
 
@@ -46,7 +46,7 @@ func (h *half) keysLanes(c rgb, steps [3]*[64]int16, n, bits int, keys *int32, c
 	all := uint64(clamped[0]) | uint64(clamped[1])<<16 | uint64(clamped[2])<<32 | uint64(clamped[3])<<48
 	all &= 1<<n - 1
 	if all != 0 {
-		clampLanes(&h.packed.rg[0][0], keys, codes, all, bits)
+		clampLanes(&h.packed[0][0][0], keys, codes, all, bits)
 	}
 	return all
 }
@@ -91,9 +91,9 @@ func (c rgb) word() uint64 { return uint64(c[0]) | uint64(c[1])<<16 | uint64(c[2
 func (l *cloud) clusterLanes(grey int32) (means [2]rgb) {
 	var words [2]uint64
 	if grey == 1 {
-		clusterLanes(&l.packed[0].rg[0][0], &words)
+		clusterLanes(&l.packed[0][0][0][0], &words)
 	} else {
-		clusterHueLanes(&l.packed[0].rg[0][0], &words)
+		clusterHueLanes(&l.packed[0][0][0][0], &words)
 	}
 	for k, w := range words {
 		means[k] = rgb{int32(uint16(w)), int32(uint16(w >> 16)), int32(uint16(w >> 32))}
@@ -111,7 +111,7 @@ func (l *cloud) polishLanes(p *pairing, cost int32) int32 {
 	if p.h {
 		mode = 1
 	}
-	cost = polishLanes(&l.packed[0].rg[0][0], &colours, mode, int(p.distance), cost)
+	cost = polishLanes(&l.packed[0][0][0][0], &colours, mode, int(p.distance), cost)
 	for k := range 3 {
 		p.c1[k], p.c2[k] = int32(colours[0][k]), int32(colours[1][k])
 	}
@@ -128,7 +128,7 @@ func (l *cloud) assignLanes(paint *[4]rgb) (cost int32, sum [4]rgb, n [4]int32) 
 	words := words(paint)
 	var sums [4][8]int16
 	var masks [4]uint32
-	cost = paintSums(&l.packed[0].rg[0][0], &words, &sums, &masks)
+	cost = paintSums(&l.packed[0][0][0][0], &words, &sums, &masks)
 	for i := range sum {
 		s := &sums[i]
 		sum[i], n[i] = rgb{int32(s[0]), int32(s[1]), int32(s[2])}, int32(bits.OnesCount32(masks[i]))

@@ -100,7 +100,7 @@ func (s *search) pairFrom(l *cloud, c1, c2 rgb) {
 // starts returns the costs for all distances in three modes: H, T, and T with the base colours swapped.
 func (l *cloud) starts(c1, c2 rgb, punch bool) (costs [8][4]int32) {
 	if l.packed != nil {
-		startLanes(&l.packed[0].rg[0][0], &[2]uint64{c1.widen(4).word(), c2.widen(4).word()}, &costs)
+		startLanes(&l.packed[0][0][0][0], &[2]uint64{c1.widen(4).word(), c2.widen(4).word()}, &costs)
 		return costs
 	}
 	for d := range costs {
@@ -239,7 +239,7 @@ func (l *cloud) cost(p *pairing, punch bool) int32 {
 	paint := p.paint(punch)
 	if l.packed != nil {
 		words := words(&paint)
-		return paintCost(&l.packed[0].rg[0][0], &words)
+		return paintCost(&l.packed[0][0][0][0], &words)
 	}
 	cost := int32(0)
 	for i := range l.pixels[:l.n] {
