@@ -1,4 +1,4 @@
-// Command asm writes the lanes_amd64.s and lanes_arm64.s of a codec, or of package sound, named by its argument: code for their slowest
+// Command asm writes the lanes_amd64.s and lanes_arm64.s of a codec, or of package pixel or sound, named by its argument: code for their slowest
 // parts, in AVX2, and the same translated to NEON by arm64.go. It is a separate module, so that Kiln does not depend on the assembler
 // library. If TestGenerated of a codec fails, run go generate in its folder.
 package main
@@ -18,14 +18,14 @@ import (
 
 const lane = 32 // bytes of a register
 
-var generators = map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "png": png, "qoa": qoa, "sound": sound, "wav": wav}
+var generators = map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "pixel": pixel, "png": png, "qoa": qoa, "sound": sound, "wav": wav}
 
 func main() {
 	name := os.Args[1]
 	generators[name]()
 	folder := "../internal/media/codec/" + name + "/"
-	if name == "sound" {
-		folder = "../internal/media/sound/"
+	if name == "pixel" || name == "sound" {
+		folder = "../internal/media/" + name + "/"
 	}
 	if err := generate(name, folder); err != nil {
 		fmt.Fprintln(os.Stderr, "asm:", err)

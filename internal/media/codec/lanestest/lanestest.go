@@ -1,4 +1,4 @@
-// Package lanestest checks the vector code of codecs and of package sound, in tests.
+// Package lanestest checks the vector code of codecs and of packages pixel and sound, in tests.
 package lanestest
 
 import (
@@ -22,7 +22,7 @@ func Generated(t *testing.T, codec string) {
 		return bytes.ReplaceAll(data, []byte("\r"), nil)
 	}
 	generator := "../../../../asm/"
-	if codec == "sound" {
+	if codec == "pixel" || codec == "sound" {
 		generator = "../../../asm/"
 	}
 	own, err := filepath.Glob(generator + codec + "*.go")
