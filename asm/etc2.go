@@ -57,8 +57,10 @@ func price() {
 	}
 	seven, none := words(table, 26*lane, 7, 0), words(table, 27*lane, 0x8000, 0x8000)
 
-	TEXT("priceLanes", NOSPLIT, "func(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, keys *int32, codes *uint16, clamped *[4]uint16)")
-	Doc("priceLanes finds the best tables for groups of 16 base colours of 4 or 5 bits: start, plus red, green and blue, and bits of those that need clamping.")
+	TEXT("priceLanes", NOSPLIT, "func(half *int16, start *[4]int16, red, green, blue *int16, bits, groups int, "+
+		"keys *int32, codes *uint16, clamped *[4]uint16)")
+	Doc("priceLanes finds the best tables for groups of 16 base colours of 4 or 5 bits: start, plus red, green and blue. " +
+		"It sets bits of those that need clamping.")
 	half, start := Mem{Base: Load(Param("half"), GP64())}, Mem{Base: Load(Param("start"), GP64())}
 	steps := [3]reg.Register{Load(Param("red"), GP64()), Load(Param("green"), GP64()), Load(Param("blue"), GP64())}
 	bits, groups := Load(Param("bits"), GP64()), Load(Param("groups"), GP64())

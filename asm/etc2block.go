@@ -20,7 +20,8 @@ func blockHalves() {
 
 	TEXT("halvesLanes", NOSPLIT, "func(src *[64]byte, pixels *int16, halves *int16)")
 	Doc("halvesLanes loads the halves of a block of RGBA pixels.")
-	src, pixels, out := Mem{Base: Load(Param("src"), GP64())}, Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("halves"), GP64())}
+	src, pixels := Mem{Base: Load(Param("src"), GP64())}, Mem{Base: Load(Param("pixels"), GP64())}
+	out := Mem{Base: Load(Param("halves"), GP64())}
 	upper, lower := y(0), y(1)
 	VMOVDQU(src, upper)
 	VMOVDQU(src.Offset(lane), lower)
@@ -100,7 +101,7 @@ func planes() {
 	ones := words(table, 5*lane, 1, 1)
 
 	TEXT("planesLanes", NOSPLIT, "func(src *[64]byte, sums *[4][4]int32)")
-	Doc("planesLanes returns the sums of the channels: of pixels, their squares, and their products with numbers that rise to the right and down.")
+	Doc("planesLanes returns the sums of the channels, of their squares, and of their products with numbers that rise to the right and down.")
 	src, out := Mem{Base: Load(Param("src"), GP64())}, Mem{Base: Load(Param("sums"), GP64())}
 	zero, all := y(13), [4]reg.VecPhysical{y(8), y(9), y(10), y(11)}
 	VPXOR(zero, zero, zero)

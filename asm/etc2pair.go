@@ -117,66 +117,95 @@ func clusters() {
 	}
 }
 
+// clusterCode writes one of them. Y0 to Y3 have the pixels, Y12 ones, X14 the sum of all pixels.
+type clusterCode struct {
+	name          string
+	hue           bool // without grey
+	pixels, means Mem
+	tables        reg.GPVirtual
+}
+
 func clusterFunction(name string, table, ones Mem, hue bool) {
 	TEXT(name, NOSPLIT, "func(pixels *int16, means *[2]uint64)")
 	Doc(name + " finds the means of two clusters of 16 pixels.")
-	pixels, means := Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("means"), GP64())}
-	loadPixels(pixels)
-	tables := GP64()
-	LEAQ(table, tables)
-	one := y(12)
-	VMOVDQU(ones, one)
-	// distance is that of eight pixels from the colour in Y4 and Y5. It needs Y6 and Y7.
-	distance := func(k int, to reg.VecPhysical) {
-		rg, b := y(6), y(7)
-		VPSUBW(y(4), y(2*k), rg)
-		VPSUBW(y(5), y(2*k+1), b)
-		VPMADDWD(rg, rg, to)
-		if !hue {
-			VPMADDWD(b, b, b)
-			VPADDD(b, to, to)
-			return
-		}
-		VPMADDWD(one, rg, rg)
-		VPMADDWD(b, b, y(13))
-		VPMADDWD(one, b, b)
-		VPADDD(y(13), to, to)
-		VPADDD(b, rg, rg)
-		VPABSD(rg, rg)
-		VPMADDWD(rg, rg, rg)
-		VPADDD(to, to, b)
-		VPADDD(b, to, to)
-		VPSUBD(rg, to, to)
-	}
-	at := GP64()
-	for k := range 2 { // the pixel that is farthest from the first one, then from that one
-		if k == 0 {
-			VPBROADCASTD(pixels, y(4))
-			VPBROADCASTD(pixels.Offset(lane), y(5))
-		}
-		distance(0, y(8))
-		distance(1, y(9))
-		farthest(at)
-		VPBROADCASTD(pixels.Idx(at, 4), y(4))
-		VPBROADCASTD(pixels.Offset(lane).Idx(at, 4), y(5))
-		VPUNPCKLDQ(reg.X5, reg.X4, reg.X6)
-		VMOVQ(reg.X6, means.Offset(8*k))
-	}
-	total := reg.X14
+	c := &clusterCode{name: name, hue: hue}
+	c.pixels, c.means = Mem{Base: Load(Param("pixels"), GP64())}, Mem{Base: Load(Param("means"), GP64())}
+	loadPixels(c.pixels)
+	c.tables = GP64()
+	LEAQ(table, c.tables)
+	VMOVDQU(ones, y(12))
+	c.begin()
 	VPADDW(y(2), y(0), y(6))
 	VPADDW(y(3), y(1), y(7))
-	sumPixels(total)
+	sumPixels(reg.X14)
 	rounds, last, bits, part, n := GP64(), GP32(), GP32(), GP32(), GP64()
 	MOVQ(U32(4), rounds)
 	MOVL(U32(1<<31-1), last)
 	Label(name + "Round")
-	for c := range 2 {
-		VPBROADCASTD(means.Offset(8*c), y(4))
-		VPBROADCASTD(means.Offset(8*c+4), y(5))
-		distance(0, y(8+2*c))
-		distance(1, y(9+2*c))
+	c.divide(bits, part)
+	CMPL(bits, last)
+	JEQ(LabelRef(name + "Done"))
+	MOVL(bits, last)
+	c.sums()
+	POPCNTL(bits, part)
+	MOVL(part, n.As32())
+	c.mean(1, n, "NoSecond")
+	c.mean(0, n, "Empty")
+	DECQ(rounds)
+	JNZ(LabelRef(name + "Round"))
+	Label(name + "Done")
+	VZEROUPPER()
+	RET()
+}
+
+// distance finds that of eight pixels from the colour in Y4 and Y5. It needs Y6, Y7 and Y13.
+func (c *clusterCode) distance(k int, to reg.VecPhysical) {
+	rg, b, one := y(6), y(7), y(12)
+	VPSUBW(y(4), y(2*k), rg)
+	VPSUBW(y(5), y(2*k+1), b)
+	VPMADDWD(rg, rg, to)
+	if !c.hue {
+		VPMADDWD(b, b, b)
+		VPADDD(b, to, to)
+		return
 	}
-	for k := range 2 { // the pixels of the second cluster
+	VPMADDWD(one, rg, rg)
+	VPMADDWD(b, b, y(13))
+	VPMADDWD(one, b, b)
+	VPADDD(y(13), to, to)
+	VPADDD(b, rg, rg)
+	VPABSD(rg, rg)
+	VPMADDWD(rg, rg, rg)
+	VPADDD(to, to, b)
+	VPADDD(b, to, to)
+	VPSUBD(rg, to, to)
+}
+
+// begin takes two pixels as means: the one that is farthest from the first pixel, and the one that is farthest from that.
+func (c *clusterCode) begin() {
+	at := GP64()
+	VPBROADCASTD(c.pixels, y(4))
+	VPBROADCASTD(c.pixels.Offset(lane), y(5))
+	for k := range 2 {
+		c.distance(0, y(8))
+		c.distance(1, y(9))
+		farthest(at)
+		VPBROADCASTD(c.pixels.Idx(at, 4), y(4))
+		VPBROADCASTD(c.pixels.Offset(lane).Idx(at, 4), y(5))
+		VPUNPCKLDQ(reg.X5, reg.X4, reg.X6)
+		VMOVQ(reg.X6, c.means.Offset(8*k))
+	}
+}
+
+// divide finds the pixels of the second cluster, those nearer to its mean: as masks in Y8 and Y9, and as bits.
+func (c *clusterCode) divide(bits, part reg.GPVirtual) {
+	for k := range 2 {
+		VPBROADCASTD(c.means.Offset(8*k), y(4))
+		VPBROADCASTD(c.means.Offset(8*k+4), y(5))
+		c.distance(0, y(8+2*k))
+		c.distance(1, y(9+2*k))
+	}
+	for k := range 2 {
 		VPCMPGTD(y(10+k), y(8+k), y(8+k))
 		VMOVMSKPS(y(8+k), part)
 		if k == 0 {
@@ -185,9 +214,10 @@ func clusterFunction(name string, table, ones Mem, hue bool) {
 	}
 	SHLL(Imm(8), part)
 	ORL(part, bits)
-	CMPL(bits, last)
-	JEQ(LabelRef(name + "Done"))
-	MOVL(bits, last)
+}
+
+// sums adds the pixels of the second cluster, whose masks are in Y8 and Y9, to X8, and those of the first one to X9.
+func (c *clusterCode) sums() {
 	VPAND(y(8), y(0), y(6))
 	VPAND(y(9), y(2), y(10))
 	VPADDW(y(10), y(6), y(6))
@@ -195,30 +225,21 @@ func clusterFunction(name string, table, ones Mem, hue bool) {
 	VPAND(y(9), y(3), y(10))
 	VPADDW(y(10), y(7), y(7))
 	sumPixels(reg.X8)
-	VPSUBW(reg.X8, total, reg.X9)
-	POPCNTL(bits, part)
-	MOVL(part, n.As32())
-	for c := 1; c >= 0; c-- {
-		TESTQ(n, n)
-		JZ(LabelRef(name + []string{"Empty", "NoSecond"}[c]))
-		VPBROADCASTW(Mem{Base: tables, Index: n, Scale: 8}, reg.X6)
-		VPBROADCASTW(Mem{Base: tables, Index: n, Scale: 8}.Offset(4), reg.X7)
-		sum := reg.VecPhysical(reg.X9)
-		if c == 1 {
-			sum = reg.X8
-		}
-		VPADDW(reg.X7, sum, reg.X7)
-		VPMULHUW(reg.X6, reg.X7, reg.X7)
-		VMOVQ(reg.X7, means.Offset(8*c))
-		Label(name + []string{"Empty", "NoSecond"}[c])
-		NOTQ(n)
-		ADDQ(Imm(17), n)
-	}
-	DECQ(rounds)
-	JNZ(LabelRef(name + "Round"))
-	Label(name + "Done")
-	VZEROUPPER()
-	RET()
+	VPSUBW(reg.X8, reg.X14, reg.X9)
+}
+
+// mean stores that of a cluster of n pixels, if there are any, and leaves the number of the others in n.
+func (c *clusterCode) mean(cluster int, n reg.GPVirtual, none string) {
+	TESTQ(n, n)
+	JZ(LabelRef(c.name + none))
+	VPBROADCASTW(Mem{Base: c.tables, Index: n, Scale: 8}, reg.X6)
+	VPBROADCASTW(Mem{Base: c.tables, Index: n, Scale: 8}.Offset(4), reg.X7)
+	VPADDW(reg.X7, []reg.VecPhysical{reg.X9, reg.X8}[cluster], reg.X7)
+	VPMULHUW(reg.X6, reg.X7, reg.X7)
+	VMOVQ(reg.X7, c.means.Offset(8*cluster))
+	Label(c.name + none)
+	NOTQ(n)
+	ADDQ(Imm(17), n)
 }
 
 // farthest finds the first of the largest of the double words in Y8 and Y9. It needs Y6 and Y7.

@@ -1,5 +1,5 @@
-// Command asm writes the lanes_amd64.s and lanes_arm64.s of a codec, or of package pixel or sound, named by its argument: code for their slowest
-// parts, in AVX2, and the same translated to NEON by arm64.go. It is a separate module, so that Kiln does not depend on the assembler
+// Command asm writes the lanes_amd64.s and lanes_arm64.s of a codec, or of package pixel or sound, named by its argument: code for their
+// slowest parts, in AVX2, and the same translated to NEON by arm64.go. It is a separate module, so that Kiln does not depend on the assembler
 // library. If TestGenerated of a codec fails, run go generate in its folder.
 package main
 
@@ -18,7 +18,9 @@ import (
 
 const lane = 32 // bytes of a register
 
-var generators = map[string]func(){"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "pixel": pixel, "png": png, "qoa": qoa, "sound": sound, "wav": wav}
+var generators = map[string]func(){
+	"astc": astc, "bptc": bptc, "bcn": bcn, "etc2": etc2, "pixel": pixel, "png": png, "qoa": qoa, "sound": sound, "wav": wav,
+}
 
 func main() {
 	name := os.Args[1]
