@@ -23,8 +23,8 @@ const (
 	racyWindowCoarse = 2 * time.Second
 )
 
-// Age is how old a file is to be whose content is known, so that every later change shows in its stat, unless its file system counts in
-// seconds.
+// Age is by how much a file that was just written is to be older, so that every later change shows in its stat. On file systems that
+// count in seconds it is not enough.
 const Age = 2 * racyWindow
 
 // TooYoung reports whether a file with this stat that is read now may be changed once more without a change of its

@@ -16,8 +16,8 @@ import (
 // Sorted is a kiln.ids that is as Format writes it. Names are found in its text by their order, and the lines of a few assets
 // are changed in it; all others are copied as bytes.
 type Sorted struct {
-	data  []byte // is not changed
-	text  string // the same memory: a project of 100,000 resources has 5 MB
+	data  []byte // the file; it is not changed
+	text  string // the same memory
 	lines []line
 	used  idSet
 
@@ -46,8 +46,8 @@ func (n *idSet) add(id uint32) {
 	(*n)[id/64] |= 1 << (id % 64)
 }
 
-// ReadSorted reads a kiln.ids. It keeps the text, which must not change. It is false if the text is not as Format writes it, or contradicts itself in what can be seen without the
-// identity of each asset: Parse knows why.
+// ReadSorted reads a kiln.ids. It keeps the text, which must not be changed. It is false if the text is not as Format writes it, or
+// contradicts itself in what can be seen without the identity of each asset: Parse knows why.
 func ReadSorted(text []byte) (*Sorted, bool) {
 	s := newSorted(text)
 	if len(s.text) > maxFile || !strings.HasPrefix(s.text, header+"\n") || !strings.HasSuffix(s.text, "\n") || !utf8.ValidString(s.text) {

@@ -128,7 +128,8 @@ func makeTables(items []item, bits int) (tables, error) {
 			func(a, b *item) bool { return a.ID == b.ID })
 	})
 	wg.Go(func() {
-		t.uuids, errs[1] = table(items, bits, "UUID and sub id", func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
+		t.uuids, errs[1] = table(items, bits, "UUID and sub id",
+			func(it *item) (uint32, bool) { return kilnrt.KeyOfUUID(it.UUID, it.SubID), true },
 			func(a, b *item) bool { return a.UUID == b.UUID && a.SubID == b.SubID })
 	})
 	t.names, errs[2] = table(items, bits, "name", func(it *item) (uint32, bool) { return kilnrt.KeyOfName(it.Name), it.Name != "" },

@@ -52,7 +52,8 @@ func (n Numbers) Same(text []byte) bool {
 	return bytes.Equal(text, n.Text) || len(n.Text) == 0 && bytes.Equal(text, new(ids.File).Format())
 }
 
-// SaveNumbers writes kiln.ids. Call Same first. Its time is set back, so that nobody has to wait until a change of it would show.
+// SaveNumbers writes kiln.ids. Call Same first. The file's time is set back: otherwise a build would have to wait before it records the
+// file's stat, until a later change shows in it.
 func SaveNumbers(dir string, text []byte) error {
 	if err := disk.SaveAged(filepath.Join(dir, ids.FileName), text, source.Age); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")

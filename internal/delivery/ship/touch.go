@@ -59,19 +59,21 @@ type Others struct {
 // Touch brings parcels and numbers up to date with what changed, and looks at nothing else. It gives the parcels that it changed. If it
 // cannot it is false, and Update has to.
 func Touch(p *project.Project, platforms []Changes, others Others, o Options) ([]Parcel, bool) {
-	s := &touch{shipment: shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others: others, ahead: map[string]*opened{}}
+	s := &touch{
+		shipment: shipment{p: p, o: o, orders: map[string]*order{}, read: map[string]bool{}}, others: others, ahead: map[string]*opened{},
+	}
 	defer s.closeAll()
 	other := slices.ContainsFunc(platforms, func(pl Changes) bool {
 		return slices.ContainsFunc(pl.Assets, func(c Change) bool { return c.differs() && !c.contentsOnly() })
 	})
-	if other && !s.simple() {
-		return nil, false
-	}
 	if other {
+		if !s.simple() {
+			return nil, false
+		}
 		s.readAhead(platforms)
-	}
-	if other && !s.renumber(platforms) {
-		return nil, false
+		if !s.renumber(platforms) {
+			return nil, false
+		}
 	}
 	var done []Parcel
 	for i := range platforms {

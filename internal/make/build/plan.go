@@ -118,7 +118,7 @@ func (s *session) undo() {
 		s.W.Blobs.Flush() // what is not recorded is checked again
 	}
 	s.closeTraces()
-	s.Set = s.Set.Anew()
+	s.Set = s.Set.Empty()
 	s.few, s.wanted, s.messages, s.holds, s.Before = nil, nil, nil, nil, &plan.Before{}
 	s.tree, s.shipment, s.resumed = nil, parcels.Shipment{}, false
 }

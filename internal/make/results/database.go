@@ -2,8 +2,8 @@ package results
 
 import "github.com/kiln-pipeline/kiln/internal/store/contentdb"
 
-// Database is the content database, opened when it is first needed, and then open for all that a build asks and writes: SQLite reads the
-// definitions of its tables anew for each connection.
+// Database is the content database, opened when it is first needed, and then open for all that a build asks and writes, because each
+// connection of SQLite reads the definitions of all tables.
 type Database struct {
 	path   string
 	begun  chan struct{} // closed when the rest is known; nil: it is not open

@@ -50,8 +50,8 @@ func NewSet(p *workspace.Workspace, onError OnError) *Set {
 	return &Set{P: p, OnError: onError, Database: &Database{path: p.DatabasePath()}}
 }
 
-// Anew is an empty set of the same build.
-func (s *Set) Anew() *Set { return &Set{P: s.P, OnError: s.OnError, Database: s.Database} }
+// Empty returns a set without results, of the same build.
+func (s *Set) Empty() *Set { return &Set{P: s.P, OnError: s.OnError, Database: s.Database} }
 
 // Close ends what the build had open.
 func (s *Set) Close() error {

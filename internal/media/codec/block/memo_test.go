@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A memo returns the code that was written for the same pixels, after any number of replacements, while it grows, and for any size of block.
+// A memo returns the code that was written for the same pixels, after any number of replacements, while it grows, and for any size of
+// block.
 func TestMemo(t *testing.T) {
 	for _, size := range []int{64, 100, 576} {
 		testMemo(t, size)
