@@ -45,7 +45,6 @@ func (s *session) planFew(t *source.Table) bool {
 		if s.open(t) {
 			if f.Find() {
 				s.wanted = f.Wanted
-				s.Database.Ahead() // while jobs run
 				return true
 			}
 			s.because = cmp.Or(f.Because, s.because)
