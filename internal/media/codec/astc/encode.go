@@ -3,7 +3,6 @@ package astc
 import (
 	"encoding/binary"
 	"math"
-	"math/bits"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
 )
@@ -71,30 +70,44 @@ type encoder struct {
 	directions [128 * 3]direction
 	moments    [maxTexels]sums // of each texel
 	wrong      [1024]uint8     // number of wrong samples, by pattern
-	tries      [41]candidate   // in no order
-	order      [41]uint8       // indices of tries, by expected error
-	limits     [41]float32     // expected errors in that order
-	tried      int
-	most       int // candidates in the list at most
+	keys       [41]key         // of the best candidates, in order
+	tried      int             // the number in use
+	most       int             // keys in the list at most
+	found      [maxShapes * 16]key
 
 	best trial
 	hope float32 // see effort.hopeFor
 
 	lanes  bool
 	soa    soa
-	hits   [maxShapes]uint16
 	noises [2][4][19][2]noiseTable // by planes, partitions, values, and whether partitions have separate modes
 }
 
-// candidate is a layout with a mode and a way, and its expected error.
+// key is a candidate: a layout with a mode and a way. Its upper half has the bits of the expected error, a float32 that is not
+// negative, so that keys are in the order of errors. The lower half has the indices of the layout, the shape (from bit 8), the
+// range of weights (from bit 4) and the way.
+type key uint64
+
+const layoutAt, shapeAt, weightsAt = 15, 8, 4 // bits of a key
+
+func (k key) err() float32 { return math.Float32frombits(uint32(k >> 32)) }
+
+// candidate is a key's layout, mode and way.
 type candidate struct {
 	layout *layout
 	shape  *shape
 	choice *choice
 	way    *way
 	colors uint8 // range
-	err    float32
 }
+
+func (e *encoder) candidate(k key) candidate {
+	l, s := e.layoutOf(k), &e.shapes[k>>shapeAt&127]
+	m, w := &s.modes[l.planes-1][k>>weightsAt&15], &l.ways[k&15]
+	return candidate{l, s, m, w, colorRanges()[w.values][l.size()-m.size-w.extra]}
+}
+
+func (e *encoder) layoutOf(k key) *layout { return &e.layouts[k>>layoutAt&31] }
 
 // trial is a candidate with its values.
 type trial struct {
@@ -135,52 +148,44 @@ func (e *encoder) block(out *[BlockSize]byte, texels *[4 * maxTexels]byte) {
 // search ranks the candidates, and tries the best few. If there are many, the best one of the first layout is tried before all
 // others are ranked, because its error limits what is worth ranking.
 func (e *encoder) search() {
-	e.restart(e.effort.tries)
-	e.rank(&e.layouts[0])
-	var first candidate
+	e.tried, e.most = 0, e.effort.tries
+	e.rank(0)
+	var first key
 	if e.hope < 1 && e.effort.tries > 3 {
-		first = e.tries[e.order[0]]
-		e.try(&first)
+		first = e.keys[0]
+		e.try(first)
 		if e.best.err < 1e-3 {
 			return
 		}
 	}
 	for i := 1; i < e.single; i++ {
-		e.rank(&e.layouts[i])
+		e.rank(i)
 	}
 	e.rankPartitions(2)
 	e.rankPartitions(3)
-	e.tryAll(&first)
+	e.tryAll(first)
 }
 
 // searchPoor searches once more for a block with much error, among partitions alone: they win nearly always then.
 func (e *encoder) searchPoor() {
 	usual := e.effort
 	e.effort, e.hope = poorEffort, 1
-	e.restart(e.effort.tries)
+	e.tried, e.most = 0, e.effort.tries
 	e.rankPartitions(2)
 	e.rankPartitions(3)
-	e.tryAll(&candidate{})
+	e.tryAll(0)
 	e.effort = usual
 }
 
 // tryAll tries the candidates of the list, except for first.
-func (e *encoder) tryAll(first *candidate) {
-	for i, at := range e.order[:e.tried] {
+func (e *encoder) tryAll(first key) {
+	for i, k := range e.keys[:e.tried] {
 		if i > 0 && e.best.err <= e.effort.enoughAt(i)*float64(e.texels) {
 			return
 		}
-		if c := &e.tries[at]; c.err < e.hopeful(c.layout) && *c != *first {
-			e.try(c)
+		if k != first && k.err() < e.hopeful(e.layoutOf(k)) {
+			e.try(k)
 		}
-	}
-}
-
-// restart empties the list of candidates, which then has up to most.
-func (e *encoder) restart(most int) {
-	e.tried, e.most = 0, most
-	for i := range e.order[:most+1] {
-		e.order[i] = uint8(i)
 	}
 }
 
@@ -189,7 +194,7 @@ func (e *encoder) least() float32 {
 	if e.tried == 0 {
 		return float32(e.best.err)
 	}
-	return min(e.limits[0], float32(e.best.err))
+	return min(e.keys[0].err(), float32(e.best.err))
 }
 
 // hopeful returns the expected error that a candidate of a layout must be below to be tried.
@@ -283,26 +288,19 @@ func (e *encoder) rankPartitions(count int) {
 		e.patterns[count].parts(l.part[:e.texels], e.similar[at], count, e.Width)
 		copy(l.sums[:], e.parts[at*count:][:count])
 		e.layOut(l, e.directions[at*count:][:count])
-		e.rank(l)
+		e.rank(e.used - 1)
 	}
 }
 
-// rank adds the modes that a layout can have to the candidates. Their expected error is the sum of the layout's residual,
+// rank adds the modes that layout i can have to the candidates. Their expected error is the sum of the layout's residual,
 // the loss of spreading weights, and the expected error of the steps of weights and of colours.
-func (e *encoder) rank(l *layout) {
-	hopeful := e.hopeful(l)
-	if l.residual >= e.limit(hopeful) {
+func (e *encoder) rank(i int) {
+	l := &e.layouts[i]
+	limit := e.hopeful(l)
+	if l.residual >= e.limit(limit) {
 		return
 	}
-	size := 128 - 17
-	if l.partitions > 1 {
-		size = 128 - 29
-	}
-	if l.planes == 2 {
-		size -= 2
-	}
 	e.waysOf(l)
-	values := e.values(l)
 	var rough [13][13]float32
 	e.roughness(&rough, l)
 	var steps [16]float32
@@ -311,40 +309,62 @@ func (e *encoder) rank(l *layout) {
 	for i, size := range e.sizes {
 		spreads[i] = l.residual + rough[size[0]][size[1]]
 	}
-	var noises [len(l.room)]*[112]float32
-	var added [len(l.room)]float32
+	if e.limit(limit) < never {
+		e.rankWays(i, &spreads, &steps, limit)
+		return
+	}
+	before, tried := e.keys, e.tried
+	for limit := l.residual * 1.1; ; { // a guess, which rises until there are enough candidates below it
+		e.rankWays(i, &spreads, &steps, limit)
+		if e.tried == e.most || limit >= never {
+			return
+		}
+		e.keys, e.tried = before, tried
+		if limit = limit*4 + 16; limit > 1e7 {
+			limit = never
+		}
+	}
+}
+
+// rankWays adds the candidates of layout i whose expected errors are below limit. It has the errors of the grids' spreading,
+// and of the steps of weights by their range.
+func (e *encoder) rankWays(i int, spreads *[maxShapes]float32, steps *[16]float32, limit float32) {
+	l := &e.layouts[i]
+	values := e.values(l)
 	for w := range l.ways {
 		way := &l.ways[w]
-		noises[w], added[w] = &colorNoise()[way.values], e.added(l, way)
+		noise, added, id := e.noiseOf(l, way), e.added(l, way), key(i<<layoutAt|w)
+		limit := e.limit(limit)
+		found := 0
+		if e.lanes {
+			found = rankLanes(&spreads[0], &e.shares[0], &steps[0], &noise[0][0], len(e.shapes), values, added, limit, id, &e.found[0])
+		} else {
+			found = e.rankWay(spreads, steps, noise, values, added, limit, id)
+		}
+		for _, k := range e.found[:found] {
+			if e.tried < e.most || k < e.keys[e.tried-1] {
+				e.insert(k)
+			}
+		}
 	}
-	hits := e.screen(l, spreads[:len(e.shapes)], &steps, size, values, e.limit(hopeful))
-	limit := e.limit(hopeful)
+}
+
+// rankWay fills e.found with the keys of a way's candidates, and returns their number. id is the lower half of the first key.
+func (e *encoder) rankWay(spreads *[maxShapes]float32, steps *[16]float32, noise noiseTable, values, added, limit float32, id key) int {
+	found := 0
 	for i, spread := range spreads[:len(e.shapes)] {
 		if spread >= limit {
 			continue
 		}
-		s := &e.shapes[i]
-		modes := &s.modes[l.planes-1]
-		for hit := hits[i]; hit != 0; hit &= hit - 1 {
-			weights := bits.TrailingZeros16(hit) & 15
-			m := &modes[weights]
-			weighted := spread + float32(steps[weights]*s.share)
-			if m.size == 0 || weighted >= limit {
-				continue
-			}
-			for w := range l.ways {
-				way := &l.ways[w]
-				room := size - m.size - way.extra
-				if room < 0 {
-					continue
-				}
-				if err := weighted + float32(values*noises[w][room]) + added[w]; err < limit {
-					e.insert(&candidate{l, s, m, way, colorRanges()[way.values][room], err})
-					limit = e.limit(hopeful)
-				}
+		for weights, noise := range noise[i] {
+			err := spread + float32(steps[weights]*e.shares[i]) + float32(values*noise) + added
+			if err < limit {
+				e.found[found] = key(math.Float32bits(err))<<32 | key(i<<shapeAt|weights<<weightsAt) | id
+				found++
 			}
 		}
 	}
+	return found
 }
 
 // added returns the error that a way adds to a layout for any values.
@@ -402,33 +422,31 @@ func (e *encoder) steps(out *[16]float32, l *layout) {
 // limit returns the expected error that a new candidate must be below; hopeful is that of its layout.
 func (e *encoder) limit(hopeful float32) float32 {
 	if e.tried == e.most {
-		return min(hopeful, e.limits[e.tried-1])
+		return min(hopeful, e.keys[e.tried-1].err())
 	}
 	return hopeful
 }
 
 // insert adds a candidate in order, and removes the last one if the list is full.
-func (e *encoder) insert(c *candidate) {
+func (e *encoder) insert(k key) {
 	if e.tried < e.most {
 		e.tried++
 	}
 	i := e.tried - 1
-	free := e.order[i]
-	for ; i > 0 && e.limits[i-1] > c.err; i-- {
-		e.limits[i], e.order[i] = e.limits[i-1], e.order[i-1]
+	for ; i > 0 && e.keys[i-1] > k; i-- {
+		e.keys[i] = e.keys[i-1]
 	}
-	e.limits[i], e.order[i] = c.err, free
-	e.tries[free] = *c
+	e.keys[i] = k
 }
 
 // try encodes a candidate, and keeps it if it is better than the best so far.
-func (e *encoder) try(c *candidate) {
-	t := trial{candidate: *c}
-	l, s := c.layout, c.shape
+func (e *encoder) try(k key) {
+	t := trial{candidate: e.candidate(k)}
+	l, s := t.layout, t.shape
 	for plane := range l.planes {
 		var g [maxWeights]float32
 		s.relax(&g, &l.ideal[plane], e.lanes)
-		s.quantize(&t.weights[plane], &g, c.choice.weights, e.lanes)
+		s.quantize(&t.weights[plane], &g, t.choice.weights, e.lanes)
 	}
 	for round := 0; ; round++ {
 		var spread [2][maxTexels]int16

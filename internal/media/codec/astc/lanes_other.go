@@ -13,7 +13,7 @@ func weighLanes(_, _ *int16, _ *uint8, _, _ int, _ *int32)                      
 func restLanes(*float32, *int16, *uint8, *[9][8]float32, int, *float32)                {}
 func directLanes(*int32, *[4][8]uint32, int, *float32)                                 {}
 func sumLanes(*int32, uint64, *int32)                                                  {}
-func rankLanes(_, _, _, _ *float32, _ int, _, _, _ float32, _ *uint16)                 {}
+func rankLanes(_, _, _, _ *float32, _ int, _, _, _ float32, _ key, _ *key) int         { return 0 }
 func stepLanes(_ *float32, _ int, _, _ *float32)                                       {}
 func roughLanes(_ *float32, _ int, _, _ *[12][12]float32, _, _, _ float32, _ *float32) {}
 func resemble2Lanes(_, _ *[2]uint64, _, _ int, _ *uint8)                               {}

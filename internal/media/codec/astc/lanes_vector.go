@@ -29,7 +29,7 @@ func directLanes(s *int32, use *[4][8]uint32, groups int, out *float32)
 func sumLanes(moments *int32, mask uint64, out *int32)
 
 //go:noescape
-func rankLanes(spread, share, steps, noise *float32, shapes int, values, extra, limit float32, hits *uint16)
+func rankLanes(spread, share, steps, noise *float32, shapes int, values, extra, limit float32, id key, found *key) int
 
 //go:noescape
 func stepLanes(ideal *float32, n int, table, out *float32)

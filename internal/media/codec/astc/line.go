@@ -23,6 +23,18 @@ type layout struct {
 	near       bool    // ends are near enough to each other for offset modes
 }
 
+// size returns the number of bits for weights and colours.
+func (l *layout) size() int {
+	size := 128 - 17
+	if l.partitions > 1 {
+		size = 128 - 29
+	}
+	if l.planes == 2 {
+		size -= 2
+	}
+	return size
+}
+
 // none marks a texel without a partition.
 const none = 255
 

@@ -273,3 +273,29 @@ var colorRanges = sync.OnceValue(func() *[19][112]uint8 {
 	}
 	return t
 })
+
+// noiseTable has, for each shape and each range of weights, the squared error that colour steps add to a value. It is never
+// where there is no such mode, or no room for the colours.
+type noiseTable [][16]float32
+
+// noiseOf returns the table for a layout and a way.
+func (e *encoder) noiseOf(l *layout, w *way) noiseTable {
+	own := 0
+	if w.extra > 0 {
+		own = 1
+	}
+	t := &e.noises[l.planes-1][l.partitions&3][w.values][own]
+	if *t != nil {
+		return *t
+	}
+	*t = make(noiseTable, len(e.shapes))
+	for i := range e.shapes {
+		for k, m := range &e.shapes[i].modes[l.planes-1] {
+			(*t)[i][k] = never
+			if room := l.size() - m.size - w.extra; m.size > 0 && room >= 0 {
+				(*t)[i][k] = colorNoise()[w.values][room]
+			}
+		}
+	}
+	return *t
+}
