@@ -50,13 +50,14 @@ var vectors = map[string]vector{
 	"VPABSB": oneOperand("ABS", 0), "VPABSW": oneOperand("ABS", 1), "VPABSD": oneOperand("ABS", 2),
 	"VCVTDQ2PS": oneOperand("SCVTF", 2), "VSQRTPS": oneOperand("FSQRT", 2),
 
-	"VPANDN":     byHalves(func(t *translator, d, a, b V) { t.op("BIC", 0, d, b, a) }),
-	"VANDNPS":    byHalves(func(t *translator, d, a, b V) { t.op("BIC", 0, d, b, a) }),
-	"VMAXPS":     byHalves(extreme(func(t *translator, d, a, b V) { t.op("FCMGT", 2, d, a, b) })),
-	"VMINPS":     byHalves(extreme(func(t *translator, d, a, b V) { t.op("FCMGT", 2, d, b, a) })),
-	"VPMADDWD":   byHalves(products("SMULL", "ADDP", 2)),
-	"VPMULHUW":   byHalves(products("UMULL", "UZP2", 1)),
-	"VPMULHW":    byHalves(products("SMULL", "UZP2", 1)),
+	"VPANDN":   byHalves(func(t *translator, d, a, b V) { t.op("BIC", 0, d, b, a) }),
+	"VANDNPS":  byHalves(func(t *translator, d, a, b V) { t.op("BIC", 0, d, b, a) }),
+	"VMAXPS":   byHalves(extreme(func(t *translator, d, a, b V) { t.op("FCMGT", 2, d, a, b) })),
+	"VMINPS":   byHalves(extreme(func(t *translator, d, a, b V) { t.op("FCMGT", 2, d, b, a) })),
+	"VPMADDWD": byHalves(products("SMULL", "ADDP", 2)),
+	"VPMULHUW": byHalves(products("UMULL", "UZP2", 1)),
+	"VPMULHW":  byHalves(products("SMULL", "UZP2", 1)),
+	"VPMULDQ":  byHalves(lowProducts("SMULL")), "VPMULUDQ": byHalves(lowProducts("UMULL")),
 	"VPMADDUBSW": byHalves(sumProducts), "VPSADBW": byHalves(differences),
 	"VPACKSSDW": byHalves(pack("SQXTN", 1)), "VPACKUSDW": byHalves(pack("SQXTUN", 1)),
 	"VPACKSSWB": byHalves(pack("SQXTN", 0)), "VPACKUSWB": byHalves(pack("SQXTUN", 0)),
@@ -224,6 +225,16 @@ func products(multiply, combine string, size int) step {
 		t.op(multiply+"2", 1, v, a, b)
 		t.op(multiply, 1, d, a, b)
 		t.op(combine, size, d, d, v)
+	}
+}
+
+// lowProducts multiplies the lower halves of quad words.
+func lowProducts(multiply string) step {
+	return func(t *translator, d, a, b V) {
+		u, v := t.temp(), t.temp()
+		t.op("XTN", 2, u, a)
+		t.op("XTN", 2, v, b)
+		t.op(multiply, 2, d, u, v)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 func pixel() {
 	halve()
+	apply()
+	addLine()
 }
 
 // halve writes a function for the means of four pixels, rounded. The sum of four numbers of 32 bits has 34, so that of their quarters is
@@ -41,6 +43,74 @@ func halve() {
 	ADDQ(Imm(lane), dst)
 	SUBQ(Imm(2), n)
 	JNZ(LabelRef("pixels"))
+	VZEROUPPER()
+	RET()
+}
+
+// apply writes a function for sums of pixels of four numbers of 32 bits, times weights with a sign. It subtracts 1<<31 from each number,
+// which then has a sign, too; as the weights have the sum one, it adds one<<31 in the end.
+func apply() {
+	TEXT("applyLanes", NOSPLIT, "func(dst *uint64, src *uint32, first *int, weights *int32, taps, one, n int)")
+	Doc("applyLanes makes n pixels, each the sum of taps pixels of src from first times weights.")
+	dst, src, first, weights := pointer("dst"), pointer("src"), pointer("first"), pointer("weights")
+	taps, one, n := Load(Param("taps"), GP64()), Load(Param("one"), GP64()), Load(Param("n"), GP64())
+	whole, half, sum, weight, v := reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4
+	from, left := Mem{Base: GP64()}, GP64()
+	SHLQ(Imm(31), one)
+	VMOVQ(one, whole.AsX())
+	VPBROADCASTQ(whole.AsX(), whole)
+	filled(1<<31, half, left)
+	Label("pixel")
+	VMOVDQA(whole, sum)
+	MOVQ(first, from.Base)
+	SHLQ(Imm(4), from.Base)
+	ADDQ(src.Base, from.Base)
+	MOVQ(taps, left)
+	Label("tap")
+	VPBROADCASTD(weights, weight)
+	VPMOVZXDQ(from, v)
+	VPXOR(half, v, v)
+	VPMULDQ(weight, v, v)
+	VPADDQ(v, sum, sum)
+	ADDQ(Imm(4), weights.Base)
+	ADDQ(Imm(lane/2), from.Base)
+	DECQ(left)
+	JNZ(LabelRef("tap"))
+	VMOVDQU(sum, dst)
+	ADDQ(Imm(lane), dst.Base)
+	ADDQ(Imm(8), first.Base)
+	DECQ(n)
+	JNZ(LabelRef("pixel"))
+	VZEROUPPER()
+	RET()
+}
+
+// addLine writes a function that adds numbers of 64 bits times a weight with a sign. A number is its lower half, with a sign, and the
+// rest, so that two products of 32 bits make one.
+func addLine() {
+	TEXT("addLineLanes", NOSPLIT, "func(sum, line *uint64, weight int32, n int)")
+	Doc("addLineLanes adds n pixels of line times weight to sum.")
+	sum, line, n := pointer("sum"), pointer("line"), Load(Param("n"), GP64())
+	half, weight, v, t, by := reg.Y0, reg.Y1, reg.Y2, reg.Y3, GP64()
+	MOVL(U32(1<<31), by.As32())
+	VMOVQ(by, half.AsX())
+	VPBROADCASTQ(half.AsX(), half)
+	VMOVD(Load(Param("weight"), GP32()), weight.AsX())
+	VPBROADCASTD(weight.AsX(), weight)
+	Label("next")
+	VMOVDQU(line, v)
+	VPADDQ(half, v, t)
+	VPSRLQ(Imm(32), t, t)
+	VPMULDQ(weight, v, v)
+	VPMULDQ(weight, t, t)
+	VPSLLQ(Imm(32), t, t)
+	VPADDQ(t, v, v)
+	VPADDQ(sum, v, v)
+	VMOVDQU(v, sum)
+	ADDQ(Imm(lane), sum.Base)
+	ADDQ(Imm(lane), line.Base)
+	DECQ(n)
+	JNZ(LabelRef("next"))
 	VZEROUPPER()
 	RET()
 }

@@ -32,7 +32,7 @@ type Filter struct {
 	Workers int // number of goroutines; less than 1 means 1; does not affect the result
 }
 
-// maxFilterSide keeps the sums of [shrinkRow] below 2^64: 32 bits for a value, 16 for the weights of each direction.
+// maxFilterSide keeps sums below 2^64: 32 bits for a value, 16 for the weights of each direction.
 const maxFilterSide = 1<<16 - 1
 
 // Resize scales an image to width x height.
@@ -57,7 +57,7 @@ func (f Filter) Mips(img *Image) []*Image {
 		width, height := max(1, src.width/2), max(1, src.height/2)
 		if f.Kernel == Box && width*height > manyPixels {
 			level := New(width, height)
-			src, levels = f.rounding(f.shrunk(src, width, height), level), append(levels, level)
+			src, levels = f.rounding(shrunk(src, width, height), level), append(levels, level)
 			continue
 		}
 		p := f.resize(src, width, height)
@@ -91,26 +91,22 @@ func (f Filter) VolumeMips(slices []*Image) [][]*Image {
 	return levels
 }
 
-// deepen averages planes along the depth, as shrinkRow does along the other axes.
+// deepen averages planes along the depth.
 func deepen(planes []plane, depth int) []plane {
 	n := len(planes)
 	if n == depth {
 		return planes
 	}
-	out := make([]plane, depth)
+	a, out := areaAxis(n, depth), make([]plane, depth)
 	for z := range out {
-		sum := make([]uint64, len(planes[0].v))
-		from, to := z*n, (z+1)*n
-		for k := from / depth; k*depth < to; k++ {
-			weight := uint64(min(to, (k+1)*depth) - max(from, k*depth))
-			for i, v := range planes[k].v {
-				sum[i] += weight * uint64(v)
+		out[z] = newPlane(planes[0].width, planes[0].height)
+		sum := make([]uint64, len(out[z].v))
+		for k, w := range a.weights[z*a.taps:][:a.taps] {
+			for i, v := range planes[a.first[z]+k].v {
+				sum[i] += uint64(w) * uint64(v)
 			}
 		}
-		out[z] = newPlane(planes[0].width, planes[0].height)
-		for i, s := range sum {
-			out[z].v[i] = uint32((s + uint64(n)/2) / uint64(n))
-		}
+		divide(out[z].v, sum, uint64(a.one))
 	}
 	return out
 }
@@ -164,13 +160,10 @@ func (f Filter) source(img *Image) rows {
 		light = &tables().light
 	}
 	return rows{img.Width, img.Height, func() func(int) []uint32 {
-		buf, have := make([]uint32, 4*img.Width), -1
+		row := make([]uint32, 4*img.Width)
 		return func(y int) []uint32 {
-			if y != have { // neighbouring areas share a row if the ratio is not whole
-				f.weigh(buf, img.Pix[4*img.Width*y:], light)
-				have = y
-			}
-			return buf
+			f.weigh(row, img.Pix[4*img.Width*y:], light)
+			return row
 		}
 	}}
 }
@@ -192,49 +185,43 @@ func (f Filter) weigh(dst []uint32, src []byte, light *[256]uint16) {
 // resize returns a plane of any size.
 func (f Filter) resize(src rows, width, height int) plane {
 	if f.Kernel == Kaiser {
-		return f.resample(src, kaiserAxis(src.width, width), kaiserAxis(src.height, height))
+		return f.plane(resampled(src, kaiserAxis(src.width, width), kaiserAxis(src.height, height)))
 	}
+	p := f.plane(shrunk(src, min(width, src.width), min(height, src.height)))
 	if width > src.width || height > src.height {
-		p := f.shrink(src, min(width, src.width), min(height, src.height))
-		return f.resample(p.source(), linearAxis(p.width, width), linearAxis(p.height, height))
+		p = f.plane(resampled(p.source(), linearAxis(p.width, width), linearAxis(p.height, height)))
 	}
-	return f.shrink(src, width, height)
+	return p
 }
 
-// shrink averages areas. On a common scale, row j of the source covers [j*height, (j+1)*height), and row y of the
-// result covers [y*src.height, (y+1)*src.height). The same holds for columns.
-func (f Filter) shrink(src rows, width, height int) plane {
-	out, small := newPlane(width, height), f.shrunk(src, width, height)
-	block.Rows((height+band-1)/band, f.workers(width, height), func(next func() int) {
-		row := small.reader()
+// band is the number of rows that a worker makes at once. It needs the source rows below them, and a few more that its
+// neighbours need too.
+const band = 16
+
+// plane reads all rows.
+func (f Filter) plane(src rows) plane {
+	out := newPlane(src.width, src.height)
+	block.Rows((src.height+band-1)/band, f.workers(src.width, src.height), func(next func() int) {
+		row := src.reader()
 		for b := next(); b >= 0; b = next() {
-			for y := b * band; y < min((b+1)*band, height); y++ {
-				copy(out.v[4*y*width:][:4*width], row(y))
+			for y := b * band; y < min((b+1)*band, src.height); y++ {
+				copy(out.v[4*y*src.width:][:4*src.width], row(y))
 			}
 		}
 	})
 	return out
 }
 
-// shrunk is shrink while it is read.
-func (f Filter) shrunk(src rows, width, height int) rows {
-	half := src.width == 2*width && src.height == 2*height
+// shrunk averages areas while it is read.
+func shrunk(src rows, width, height int) rows {
+	if src.width != 2*width || src.height != 2*height {
+		return resampled(src, areaAxis(src.width, width), areaAxis(src.height, height))
+	}
 	return rows{width, height, func() func(int) []uint32 {
-		row, dst, have := src.reader(), make([]uint32, 4*width), -1
-		if half {
-			above := make([]uint32, 4*src.width)
-			return func(y int) []uint32 {
-				copy(above, row(2*y))
-				halveRow(dst, above, row(2*y+1))
-				return dst
-			}
-		}
-		sum := make([]uint64, 4*src.width)
+		row, above, dst := src.reader(), make([]uint32, 4*src.width), make([]uint32, 4*width)
 		return func(y int) []uint32 {
-			if y != have { // as in source
-				shrinkRow(dst, sum, row, y, src, height)
-			}
-			have = y
+			copy(above, row(2*y))
+			halveRow(dst, above, row(2*y+1))
 			return dst
 		}
 	}}
@@ -263,31 +250,7 @@ func (f Filter) workers(width, height int) int {
 	return f.Workers
 }
 
-func shrinkRow(dst []uint32, sum []uint64, row func(int) []uint32, y int, src rows, height int) {
-	clear(sum)
-	width, area := len(dst)/4, uint64(src.width)*uint64(src.height)
-	from, to := y*src.height, (y+1)*src.height
-	for j := from / height; j*height < to; j++ {
-		weight := uint64(min(to, (j+1)*height) - max(from, j*height))
-		for i, v := range row(j) {
-			sum[i] += weight * uint64(v)
-		}
-	}
-	for x := range width {
-		var r, g, b, a uint64
-		from, to := x*src.width, (x+1)*src.width
-		for i := from / width; i*width < to; i++ {
-			weight := uint64(min(to, (i+1)*width) - max(from, i*width))
-			s := sum[4*i : 4*i+4 : 4*i+4]
-			r, g, b, a = r+weight*s[0], g+weight*s[1], b+weight*s[2], a+weight*s[3]
-		}
-		d := dst[4*x : 4*x+4 : 4*x+4]
-		d[0], d[1] = uint32((r+area/2)/area), uint32((g+area/2)/area)
-		d[2], d[3] = uint32((b+area/2)/area), uint32((a+area/2)/area)
-	}
-}
-
-// halveRow is shrinkRow for the usual case, the mean of four pixels of two rows.
+// halveRow is [resampled] for the usual case, the mean of four pixels of two rows.
 func halveRow(dst, above, below []uint32) {
 	i := 0
 	if even := len(dst) &^ 7; lanes && even > 0 {

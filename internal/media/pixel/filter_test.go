@@ -303,6 +303,19 @@ func BenchmarkMips(b *testing.B) {
 	}
 }
 
+// BenchmarkResize changes the size by factors other than two.
+func BenchmarkResize(b *testing.B) {
+	m := noise(1024, 1024, 1)
+	for _, side := range []int{300, 700, 1500} {
+		b.Run(fmt.Sprint(side), func(b *testing.B) {
+			b.SetBytes(int64(side * side)) // MB/s then means megapixels per second
+			for range b.N {
+				Filter{SRGB: true, Weighted: true}.Resize(m, side, side)
+			}
+		})
+	}
+}
+
 // TestMipsWithoutPlanes checks that large levels, which are rounded while the next one is made, are those of whole planes.
 func TestMipsWithoutPlanes(t *testing.T) {
 	for _, size := range [][2]int{{2050, 2048}, {2101, 2003}, {65535, 66}} {
@@ -317,5 +330,17 @@ func TestMipsWithoutPlanes(t *testing.T) {
 				src = p.source()
 			}
 		}
+	}
+}
+
+// TestResizeMemory checks that sums of few rows are kept when many become one.
+func TestResizeMemory(t *testing.T) {
+	m := New(2, 60000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	Filter{}.Resize(m, 2, 1)
+	runtime.ReadMemStats(&after)
+	if size := after.TotalAlloc - before.TotalAlloc; size > 1<<19 {
+		t.Errorf("%d bytes for %d of an image", size, len(m.Pix))
 	}
 }

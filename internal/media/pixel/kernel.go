@@ -2,8 +2,7 @@ package pixel
 
 import (
 	"math"
-
-	"github.com/kiln-pipeline/kiln/internal/media/codec/block"
+	"math/bits"
 )
 
 // Kernel is the method that computes a pixel of a smaller image from pixels of a larger one.
@@ -15,9 +14,9 @@ const (
 )
 
 // axis describes how a row of old pixels becomes a row of new ones: new pixel i is the sum of weights[i*taps+k] times
-// old pixel first[i]+k. Weights are integers with the sum weightOne, and the same on every machine.
+// old pixel first[i]+k, divided by one. Weights are integers with the sum one, and the same on every machine.
 type axis struct {
-	old, taps int
+	taps, one int
 	first     []int
 	weights   []int32
 }
@@ -27,10 +26,15 @@ const (
 	weightOne  = 1 << weightBits
 )
 
-// newAxis builds an axis from a function that returns the weights of the old pixels for new pixel i. Their sum may be
-// any number. For positions beyond the edge, the edge pixel is used.
+func emptyAxis(old, size, reach, one int) axis {
+	taps := min(reach, old)
+	return axis{taps: taps, one: one, first: make([]int, size), weights: make([]int32, size*taps)}
+}
+
+// newAxis builds an axis whose weights have the sum weightOne, from a function that returns the weights of the old pixels
+// for new pixel i. Their sum may be any number. For positions beyond the edge, the edge pixel is used.
 func newAxis(old, size, reach int, weigh func(i int) (first int, weights []float64)) axis {
-	a := axis{old: old, taps: min(reach, old), first: make([]int, size), weights: make([]int32, size*min(reach, old))}
+	a := emptyAxis(old, size, reach, weightOne)
 	for i := range size {
 		first, ws := weigh(i)
 		a.first[i] = max(0, min(first, old-a.taps))
@@ -138,78 +142,107 @@ func linearAxis(old, size int) axis {
 	})
 }
 
-// boxAxis is the mean of the covered area, for images in floating point. [Filter.shrink] is the exact form for
-// integers.
+// areaAxis is the mean of the covered area: on a common scale, old pixel j covers [j*size, (j+1)*size), and new pixel i covers
+// [i*old, (i+1)*old). The weights are exact.
+func areaAxis(old, size int) axis {
+	a := emptyAxis(old, size, old/size+2*min(old%size, 1), old)
+	for i := range size {
+		from, to := i*old, (i+1)*old
+		a.first[i] = min(from/size, old-a.taps)
+		for j := from / size; j*size < to; j++ {
+			a.weights[i*a.taps+j-a.first[i]] = int32(min(to, (j+1)*size) - max(from, j*size))
+		}
+	}
+	return a
+}
+
+// boxAxis is areaAxis with weights that have the sum weightOne, for images in floating point. It can grow.
 func boxAxis(old, size int) axis {
 	if size >= old {
 		return linearAxis(old, size)
 	}
-	return newAxis(old, size, (old+size-1)/size+1, func(i int) (int, []float64) {
-		from, to := i*old, (i+1)*old
-		first := from / size
-		var ws []float64
-		for j := first; j*size < to; j++ {
-			ws = append(ws, float64(min(to, (j+1)*size)-max(from, j*size)))
+	a, ws := areaAxis(old, size), make([]float64, old/size+2)
+	return newAxis(old, size, a.taps, func(i int) (int, []float64) {
+		for k, w := range a.weights[i*a.taps:][:a.taps] {
+			ws[k] = float64(w)
 		}
-		return first, ws
+		return a.first[i], ws[:a.taps]
 	})
 }
 
-// band is the number of result rows that a worker makes at once. It needs the source rows below them, and a few more
-// that its neighbours need too.
-const band = 16
-
-// resample applies an axis in each direction: columns first, then rows. It uses 64 bits and rounds once at the end.
-func (f Filter) resample(src rows, across, down axis) plane {
-	width, height := len(across.first), len(down.first)
-	out := newPlane(width, height)
-	block.Rows((height+band-1)/band, f.workers(width, height), func(next func() int) {
-		row := src.reader()
-		var lines []int64
-		sum := make([]int64, 4*width)
-		for b := next(); b >= 0; b = next() {
-			from, to := b*band, min((b+1)*band, height)
-			top, bottom := src.height, 0
-			for _, first := range down.first[from:to] {
-				top, bottom = min(top, first), max(bottom, first+down.taps)
-			}
-			if need := 4 * width * (bottom - top); len(lines) < need {
-				lines = make([]int64, need)
-			}
-			for y := top; y < bottom; y++ {
-				across.apply(lines[4*width*(y-top):][:4*width], row(y))
-			}
-			for y := from; y < to; y++ {
-				clear(sum)
-				for k, w := range down.weights[y*down.taps:][:down.taps] {
-					if w == 0 {
-						continue
-					}
-					line := lines[4*width*(down.first[y]+k-top):][:len(sum)]
-					for i := range sum {
-						sum[i] += int64(w) * line[i]
-					}
+// resampled applies an axis in each direction while it is read: to rows first, then to columns. Sums have 64 bits, and are
+// rounded once at the end.
+func resampled(src rows, across, down axis) rows {
+	size, taps, keep := 4*len(across.first), down.taps, 1
+	for i, first := range down.first[1:] {
+		keep = max(keep, down.first[i]+taps-first) // lines that the next result needs again
+	}
+	area := uint64(across.one) * uint64(down.one)
+	return rows{len(across.first), len(down.first), func() func(int) []uint32 {
+		row, dst, sum := src.reader(), make([]uint32, size), make([]uint64, size)
+		lines, next := make([]uint64, size*keep), make([]int, keep) // next is the row after that of a line
+		return func(y int) []uint32 {
+			clear(sum)
+			for k, w := range down.weights[y*taps:][:taps] {
+				if w == 0 {
+					continue
 				}
-				dst := out.v[4*y*width:][:len(sum)]
-				for i, v := range sum {
-					dst[i] = uint32(max(0, min((v+1<<(2*weightBits-1))>>(2*weightBits), maxValue)))
+				at := down.first[y] + k
+				line := lines[size*(at%keep):][:size]
+				if next[at%keep] != at+1 {
+					across.apply(line, row(at))
+					next[at%keep] = at + 1
 				}
+				addLine(sum, line, w)
 			}
+			divide(dst, sum, area)
+			return dst
 		}
-	})
-	return out
+	}}
 }
 
-// apply computes a row of four numbers a pixel, times weightOne.
-func (a axis) apply(dst []int64, src []uint32) {
+// apply computes a row of four numbers a pixel, times one. With negative weights, numbers are in two's complement.
+func (a axis) apply(dst []uint64, src []uint32) {
+	if lanes {
+		applyLanes(&dst[0], &src[0], &a.first[0], &a.weights[0], a.taps, a.one, len(a.first))
+		return
+	}
 	for x, first := range a.first {
-		var r, g, b, alpha int64
+		var r, g, b, alpha uint64
 		from := src[4*first:][:4*a.taps]
 		for k, w := range a.weights[x*a.taps:][:a.taps] {
-			s, w := from[4*k:4*k+4:4*k+4], int64(w)
-			r, g, b, alpha = r+w*int64(s[0]), g+w*int64(s[1]), b+w*int64(s[2]), alpha+w*int64(s[3])
+			s, w := from[4*k:4*k+4:4*k+4], uint64(int64(w))
+			r, g, b, alpha = r+w*uint64(s[0]), g+w*uint64(s[1]), b+w*uint64(s[2]), alpha+w*uint64(s[3])
 		}
 		d := dst[4*x : 4*x+4 : 4*x+4]
 		d[0], d[1], d[2], d[3] = r, g, b, alpha
+	}
+}
+
+// addLine adds a line of apply, times a weight, to sums.
+func addLine(sum, line []uint64, weight int32) {
+	sum = sum[:len(line)]
+	if lanes {
+		addLineLanes(&sum[0], &line[0], weight, len(line)/4)
+		return
+	}
+	for i, v := range line {
+		sum[i] += uint64(int64(weight)) * v
+	}
+}
+
+// divide divides sums by an area, and rounds. With negative weights, there are sums below 0 and above the largest.
+func divide(dst []uint32, sum []uint64, area uint64) {
+	most, inverse := maxValue*area, math.MaxUint64/area // area is at most maxFilterSide squared: maxValue times that has 64 bits
+	for i, v := range sum {
+		if v > most {
+			v = most &^ uint64(int64(v)>>63)
+		}
+		v += area / 2
+		q, _ := bits.Mul64(v, inverse) // the quotient, or one less
+		if v-q*area >= area {
+			q++
+		}
+		dst[i] = uint32(q)
 	}
 }

@@ -2,6 +2,7 @@ package pixel
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -30,9 +31,12 @@ func TestKaiser(t *testing.T) {
 // TestAxes checks for all small sizes that the weights of each new pixel have the sum one, and that all positions
 // exist.
 func TestAxes(t *testing.T) {
-	for name, axisOf := range map[string]func(int, int) axis{"kaiser": kaiserAxis, "linear": linearAxis, "box": boxAxis} {
+	for name, axisOf := range map[string]func(int, int) axis{"kaiser": kaiserAxis, "linear": linearAxis, "box": boxAxis, "area": areaAxis} {
 		for old := 1; old <= 33; old++ {
 			for size := 1; size <= 33; size++ {
+				if name == "area" && size > old {
+					continue
+				}
 				a := axisOf(old, size)
 				if len(a.first) != size || len(a.weights) != size*a.taps {
 					t.Fatalf("%s %d to %d: %d places, %d weights", name, old, size, len(a.first), len(a.weights))
@@ -45,12 +49,12 @@ func TestAxes(t *testing.T) {
 						centre += float64(w) * (float64(first+k) + 0.5)
 						total[first+k] += float64(w)
 					}
-					if sum != weightOne || first < 0 || first+a.taps > old {
+					if sum != int32(a.one) || first < 0 || first+a.taps > old {
 						t.Fatalf("%s %d to %d: new pixel %d of %d..%d, sum %d", name, old, size, i, first, first+a.taps, sum)
 					}
 				}
 				// Nothing shifts: the mean position of all that is used is the middle.
-				if c := centre / weightOne / float64(size); math.Abs(c-float64(old)/2) > 0.02 {
+				if c := centre / float64(a.one) / float64(size); math.Abs(c-float64(old)/2) > 0.02 {
 					t.Errorf("%s %d to %d: the middle is at %v", name, old, size, c)
 				}
 				if name == "box" && size < old {
@@ -298,5 +302,31 @@ func TestLight(t *testing.T) {
 	}
 	if got := [4]byte(hdr.Bits(false).Pix); got != [4]byte{255, 55, 0, 255} {
 		t.Errorf("numbers: %v", got)
+	}
+}
+
+// Quotients are rounded as by a division, near every border, and kept inside of what a plane holds.
+func TestDivide(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20000 {
+		area := uint64(1+r.IntN(maxFilterSide)) * uint64(1+r.IntN(maxFilterSide))
+		if r.IntN(4) == 0 {
+			area = 1 << r.IntN(31)
+		}
+		v := r.Uint64N(maxValue*area + 1)
+		if r.IntN(2) == 0 {
+			v = min(v/area*area+area/2+r.Uint64N(3)-1, maxValue*area)
+		}
+		var got [1]uint32
+		divide(got[:], []uint64{v}, area)
+		if want := uint32((v + area/2) / area); got[0] != want {
+			t.Fatalf("%d / %d is %d, want %d", v, area, got[0], want)
+		}
+	}
+	var got [4]uint32
+	below := int64(-1)
+	divide(got[:], []uint64{uint64(below), 1 << 63, 1<<62 + 7, maxValue << 28}, 1<<28)
+	if want := [4]uint32{0, 0, maxValue, maxValue}; got != want {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -59,3 +59,41 @@ func TestMipsLanes(t *testing.T) {
 }
 
 func TestGenerated(t *testing.T) { lanestest.Generated(t, "pixel") }
+
+// Sums of pixels and of lines are the same with weights of both signs, and nothing beyond them is written.
+func TestResampleLanes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 1000 {
+		n, size := 1+r.IntN(19), 1+r.IntN(19)
+		row, line := make([]uint32, 4*n), make([]uint64, 4*n)
+		for i := range row {
+			row[i], line[i] = r.Uint32(), r.Uint64()
+			if r.IntN(4) == 0 {
+				row[i], line[i] = 1<<32-1, 1<<63-r.Uint64N(2)
+			}
+		}
+		a := emptyAxis(n, size, 1+r.IntN(n), r.IntN(1<<20))
+		for i := range size {
+			a.first[i] = r.IntN(n - a.taps + 1)
+			weights, rest := a.weights[i*a.taps:][:a.taps], int32(a.one)
+			for k := 1; k < a.taps; k++ {
+				weights[k] = r.Int32N(1<<20) - r.Int32N(1<<20)
+				rest -= weights[k]
+			}
+			weights[0] = rest
+		}
+		got, want := slices.Repeat([]uint64{7}, 4*size+4), slices.Repeat([]uint64{7}, 4*size+4)
+		a.apply(got, row)
+		plainly(t, func() { a.apply(want, row) })
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d of %d pixels, %d taps: %v, want %v", size, n, a.taps, got, want)
+		}
+		weight := r.Int32() - r.Int32()
+		got, want = slices.Repeat([]uint64{7}, 4*n+4), slices.Repeat([]uint64{7}, 4*n+4)
+		addLine(got, line, weight)
+		plainly(t, func() { addLine(want, line, weight) })
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d pixels times %d: %v, want %v", n, weight, got, want)
+		}
+	}
+}

@@ -6,3 +6,9 @@ package pixel
 
 //go:noescape
 func halve(dst, above, below *uint32, n int)
+
+//go:noescape
+func applyLanes(dst *uint64, src *uint32, first *int, weights *int32, taps, one, n int)
+
+//go:noescape
+func addLineLanes(sum, line *uint64, weight int32, n int)
