@@ -10,6 +10,7 @@ func pixel() {
 	halve()
 	apply()
 	addLine()
+	divide()
 }
 
 // halve writes a function for the means of four pixels, rounded. The sum of four numbers of 32 bits has 34, so that of their quarters is
@@ -111,6 +112,63 @@ func addLine() {
 	ADDQ(Imm(lane), line.Base)
 	DECQ(n)
 	JNZ(LabelRef("next"))
+	VZEROUPPER()
+	RET()
+}
+
+// divide writes a function for quotients of numbers of 64 bits, by a number of 32 bits. The upper half of the product with 1<<64 / area
+// is the quotient, or one less.
+func divide() {
+	TEXT("divideLanes", NOSPLIT, "func(dst *uint32, sum *uint64, area, inverse, most uint64, n int)")
+	Doc("divideLanes divides n times four numbers, as divide does.")
+	dst, sum, n := pointer("dst"), pointer("sum"), Load(Param("n"), GP64())
+	area, by, byHigh, most := reg.Y15, reg.Y14, reg.Y13, reg.Y12
+	for i, to := range []reg.VecPhysical{area, by, most} {
+		VMOVQ(Load(Param([]string{"area", "inverse", "most"}[i]), GP64()), to.AsX())
+		VPBROADCASTQ(to.AsX(), to)
+	}
+	zero, sign, signed, half, below := reg.Y11, reg.Y10, reg.Y9, reg.Y8, reg.Y7
+	VPXOR(zero, zero, zero)
+	VPCMPEQD(sign, sign, sign)
+	VPADDQ(sign, area, below) // area - 1
+	VPSLLQ(Imm(63), sign, sign)
+	VPXOR(sign, most, signed) // in order when compared as numbers with a sign
+	VPSRLQ(Imm(1), area, half)
+	VPSRLQ(Imm(32), by, byHigh)
+	v, high, t, u, q := reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4
+	Label("divisions")
+	VMOVDQU(sum, v)
+	VPCMPGTQ(v, zero, t)
+	VPANDN(most, t, t)
+	VPXOR(sign, v, u)
+	VPCMPGTQ(signed, u, u)
+	VPBLENDVB(u, t, v, v)
+	VPADDQ(half, v, v)
+	VPSRLQ(Imm(32), v, high)
+	VPMULUDQ(by, v, t)
+	VPSRLQ(Imm(32), t, t)
+	VPMULUDQ(by, high, u)
+	VPADDQ(u, t, t)
+	VPMULUDQ(byHigh, high, q)
+	VPSRLQ(Imm(32), t, u)
+	VPADDQ(u, q, q)
+	VPSLLQ(Imm(32), t, t)
+	VPSRLQ(Imm(32), t, t)
+	VPMULUDQ(byHigh, v, u)
+	VPADDQ(u, t, t)
+	VPSRLQ(Imm(32), t, t)
+	VPADDQ(t, q, q)
+	VPMULUDQ(area, q, t)
+	VPSUBQ(t, v, t)
+	VPCMPGTQ(below, t, t)
+	VPSUBQ(t, q, q)
+	VPSHUFD(Imm(8), q, q)
+	VPERMQ(Imm(8), q, q)
+	VMOVDQU(q.AsX(), dst)
+	ADDQ(Imm(lane/2), dst.Base)
+	ADDQ(Imm(lane), sum.Base)
+	DECQ(n)
+	JNZ(LabelRef("divisions"))
 	VZEROUPPER()
 	RET()
 }

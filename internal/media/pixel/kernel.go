@@ -234,6 +234,10 @@ func addLine(sum, line []uint64, weight int32) {
 // divide divides sums by an area, and rounds. With negative weights, there are sums below 0 and above the largest.
 func divide(dst []uint32, sum []uint64, area uint64) {
 	most, inverse := maxValue*area, math.MaxUint64/area // area is at most maxFilterSide squared: maxValue times that has 64 bits
+	if lanes {
+		divideLanes(&dst[0], &sum[0], area, inverse, most, len(sum)/4)
+		return
+	}
 	for i, v := range sum {
 		if v > most {
 			v = most &^ uint64(int64(v)>>63)

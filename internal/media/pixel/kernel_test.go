@@ -3,6 +3,7 @@ package pixel
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -308,25 +309,29 @@ func TestLight(t *testing.T) {
 // Quotients are rounded as by a division, near every border, and kept inside of what a plane holds.
 func TestDivide(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
+	check := func(area uint64, v []uint64, want []uint32) {
+		t.Helper()
+		got, plain := make([]uint32, len(v)), make([]uint32, len(v))
+		divide(got, v, area)
+		plainly(t, func() { divide(plain, v, area) })
+		if !slices.Equal(got, want) || !slices.Equal(plain, want) {
+			t.Fatalf("%d / %d is %d, without vector code %d, want %d", v, area, got, plain, want)
+		}
+	}
 	for range 20000 {
 		area := uint64(1+r.IntN(maxFilterSide)) * uint64(1+r.IntN(maxFilterSide))
 		if r.IntN(4) == 0 {
 			area = 1 << r.IntN(31)
 		}
-		v := r.Uint64N(maxValue*area + 1)
-		if r.IntN(2) == 0 {
-			v = min(v/area*area+area/2+r.Uint64N(3)-1, maxValue*area)
+		v, want := make([]uint64, 4), make([]uint32, 4)
+		for i := range v {
+			v[i] = r.Uint64N(maxValue*area + 1)
+			if r.IntN(2) == 0 {
+				v[i] = min(v[i]/area*area+area/2+r.Uint64N(3)-1, maxValue*area)
+			}
+			want[i] = uint32((v[i] + area/2) / area)
 		}
-		var got [1]uint32
-		divide(got[:], []uint64{v}, area)
-		if want := uint32((v + area/2) / area); got[0] != want {
-			t.Fatalf("%d / %d is %d, want %d", v, area, got[0], want)
-		}
+		check(area, v, want)
 	}
-	var got [4]uint32
-	below := int64(-1)
-	divide(got[:], []uint64{uint64(below), 1 << 63, 1<<62 + 7, maxValue << 28}, 1<<28)
-	if want := [4]uint32{0, 0, maxValue, maxValue}; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
+	check(1<<28, []uint64{math.MaxUint64, 1 << 63, 1<<62 + 7, maxValue<<28 + 1}, []uint32{0, 0, maxValue, maxValue})
 }

@@ -12,3 +12,6 @@ func applyLanes(dst *uint64, src *uint32, first *int, weights *int32, taps, one,
 
 //go:noescape
 func addLineLanes(sum, line *uint64, weight int32, n int)
+
+//go:noescape
+func divideLanes(dst *uint32, sum *uint64, area, inverse, most uint64, n int)
