@@ -335,6 +335,9 @@ func (e *encoder) rankWays(i int, spreads *[maxShapes]float32, steps *[16]float3
 		way := &l.ways[w]
 		noise, added, id := e.noiseOf(l, way), e.added(l, way), key(i<<layoutAt|w)
 		limit := e.limit(limit)
+		if l.residual+added >= limit { // the sums of rankWay are not less
+			continue
+		}
 		found := 0
 		if e.lanes {
 			found = rankLanes(&spreads[0], &e.shares[0], &steps[0], &noise[0][0], len(e.shapes), values, added, limit, id, &e.found[0])
