@@ -13,6 +13,8 @@ func bcn() {
 	endErrors()
 	solve()
 	solveEight()
+	lineSums()
+	reach()
 	nearest()
 	loadColors()
 	orderLanes()

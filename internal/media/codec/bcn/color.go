@@ -5,7 +5,7 @@ import "github.com/kiln-pipeline/kiln/internal/media/codec/block"
 // colors is the colour of a block during the search for its endpoints.
 type colors struct {
 	n     int       // pixels with a colour: all except the transparent ones of BC1A
-	x     [16]rgb   // their colours; in vector code only the first, see unpack
+	x     [16]rgb   // their colours; in vector code only the first
 	who   [16]uint8 // their numbers in the block
 	sum   rgb       // the sum of their colours
 	order [16]uint8 // the pixels in order along an axis; in vector code, the place of each in that order
@@ -34,18 +34,19 @@ type fit struct {
 	tx, x rgb   // sum of the colours times places, and of the colours
 }
 
-// effort sets the work for a quality. The figures are RGB dB, and seconds of one core, for a photograph of 1024 x 1024.
+// effort sets the work for a quality.
 type effort struct {
-	shapes int // divisions of the pixels into runs for which endpoints are computed; with 0, only endpoints from the extreme colours
-	rounds int // passes that choose places for the endpoints, and endpoints for the places
-	axes   int // times that pixels are sorted again along the line between the best endpoints
-	moves  int // directions, of 8, in which single steps move the endpoints of a channel
+	rounds int   // passes that choose places for the endpoints, and endpoints for the places
+	moves  int   // directions, of 8, in which single steps move the endpoints of a channel; with 0, there is nothing after the rounds
+	axes   int   // times that pixels are sorted along an axis and divided into runs, at first along that of the colours
+	hard   int32 // the error above which they are
+	shapes int   // divisions for which endpoints are computed
 }
 
 var efforts = [...]effort{
-	block.Fast:   {shapes: 0, rounds: 4},                     // 35.50 dB, 0.06 s
-	block.Normal: {shapes: 3, rounds: 2, axes: 1, moves: 4},  // 35.73 dB, 0.30 s
-	block.Best:   {shapes: 16, rounds: 4, axes: 3, moves: 8}, // 35.75 dB, 0.8 s; 64 shapes gain 0.002 dB and take twice as long
+	block.Fast:   {rounds: 4},
+	block.Normal: {rounds: 1, moves: 4, axes: 1, hard: 1500, shapes: 2},
+	block.Best:   {rounds: 4, moves: 8, axes: 3, shapes: 16},
 }
 
 const worst = int32(1<<31 - 1)
@@ -61,28 +62,34 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	}
 	by := &efforts[q]
 	axis := c.axis()
-	if by.shapes == 0 {
-		e, _ := c.refine(c.extremes(axis, f), by.rounds)
-		return c.write(e)
+	best, least := c.refine(c.extremes(axis, f), by.rounds)
+	if by.moves == 0 {
+		return c.write(best)
 	}
-	var best ends
-	least := worst
-	for range by.axes {
+	if least <= by.hard {
+		best, least = c.again(best, least, f)
+	}
+	polished := false
+	for i := 0; i < by.axes && least > by.hard; i++ {
 		before := c.order
 		c.sort(axis)
-		if least < worst && before == c.order {
+		if i > 0 && before == c.order {
 			break
 		}
 		e, err := c.refine(c.cluster(f, by.shapes), by.rounds)
+		e, err = c.again(e, err, f)
 		e, err = c.polish(e, err, by.moves)
 		if err >= least {
 			break
 		}
-		best, least = e, err
+		best, least, polished = e, err, true
 		p := best.palette()
 		for k := range axis {
 			axis[k] = p[best.last][k] - p[0][k]
 		}
+	}
+	if !polished {
+		best, _ = c.polish(best, least, by.moves)
 	}
 	return c.write(best)
 }
@@ -177,14 +184,7 @@ func (c *colors) powers() (m [6]float32) {
 // extreme colours. An extreme colour is often a single pixel: 7/8 gains 0.1 dB. They are rounded up and down instead of to
 // nearest, so that they do not coincide for similar colours: 2 dB in a clear sky.
 func (c *colors) extremes(axis rgb, f Format) ends {
-	least, most := worst, -worst
-	if c.by != nil && c.n == 16 {
-		c.unpack()
-	}
-	for _, p := range c.x[:c.n] {
-		d := p[0]*axis[0] + p[1]*axis[1] + p[2]*axis[2]
-		least, most = min(least, d), max(most, d)
-	}
+	least, most := c.reach(axis)
 	n := float32(c.n)
 	mean := float32(c.sum[0]*axis[0]+c.sum[1]*axis[1]+c.sum[2]*axis[2]) / n
 	length := float32(axis[0]*axis[0] + axis[1]*axis[1] + axis[2]*axis[2])
@@ -200,6 +200,22 @@ func (c *colors) extremes(axis rgb, f Format) ends {
 		e.q[1][k] = int32(float32(min(max(b, 0), 255)*scale) + 0.7)
 	}
 	return e
+}
+
+// reach returns the least and the greatest product of a colour and an axis.
+func (c *colors) reach(axis rgb) (least, most int32) {
+	if c.by != nil && c.n == 16 {
+		var ends [2]int32
+		words := axis.words()
+		reachLanes(&c.by.rg[0], &words, &ends)
+		return ends[0], ends[1]
+	}
+	least, most = worst, -worst
+	for _, p := range c.x[:c.n] {
+		d := p[0]*axis[0] + p[1]*axis[1] + p[2]*axis[2]
+		least, most = min(least, d), max(most, d)
+	}
+	return least, most
 }
 
 // refine alternately chooses places for the endpoints and endpoints for the places, while the error decreases.
@@ -218,6 +234,65 @@ func (c *colors) refine(e ends, rounds int) (ends, int32) {
 			break
 		}
 		e, f, err = e1, f1, err1
+	}
+	return e, err
+}
+
+// lines are multiples of a line, with the last places of their endpoints.
+type lines struct {
+	scale [8]float32
+	last  [8]int32
+}
+
+var (
+	fourPlaces   = lines{[8]float32{0.4, 0.6, 0.8, 1.25, 1.5, 2.2, 3, 4}, [8]int32{3, 3, 3, 3, 3, 3, 3, 3}}
+	threePlaces  = lines{fourPlaces.scale, [8]int32{2, 2, 2, 2, 2, 2, 2, 2}}
+	eitherPlaces = lines{[8]float32{0.6, 0.6, 1.5, 1.5, 2.2, 2.2, 3, 3}, [8]int32{2, 3, 2, 3, 2, 3, 2, 3}}
+)
+
+func (c *colors) lines(f Format) *lines {
+	switch {
+	case !c.may(3, f):
+		return &threePlaces
+	case !c.may(2, f):
+		return &fourPlaces
+	}
+	return &eitherPlaces
+}
+
+// again fits endpoints to the places on lines through the mean of the colours, which are multiples of the line between the
+// endpoints so far. Endpoints of 5 and 6 bits have many good solutions, and least squares end at the nearest one; for similar
+// colours, another is often better. It returns the best endpoints, if they are better.
+func (c *colors) again(e ends, err int32, f Format) (ends, int32) {
+	var line [2][4]float32 // the mean, and half the line
+	p := e.palette()
+	for k := range 3 {
+		line[0][k], line[1][k] = float32(c.sum[k])/float32(c.n), float32(p[e.last&3][k]-p[0][k])/2
+	}
+	best, least := e, worst
+	if by := c.lines(f); c.by != nil && c.n == 16 {
+		best, least = c.againLanes(&line, by, best, least)
+	} else {
+		for i, last := range by.last {
+			at := ends{last: last}
+			for k := range 3 {
+				half, scale := float32(line[1][k]*by.scale[i]), float32(levels[k])/255
+				at.q[0][k] = int32(float32(min(max(line[0][k]-half, 0), 255)*scale) + 0.5)
+				at.q[1][k] = int32(float32(min(max(line[0][k]+half, 0), 255)*scale) + 0.5)
+			}
+			s, _ := c.assign(&at)
+			if s.n*s.tt == s.t*s.t {
+				continue // as in refine
+			}
+			if to, score := s.solve(); score < least {
+				best, least = to, score
+			}
+		}
+	}
+	if least < worst && best != e {
+		if _, now := c.assign(&best); now < err {
+			return best, now
+		}
 	}
 	return e, err
 }

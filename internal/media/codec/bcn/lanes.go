@@ -74,14 +74,6 @@ func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
 	return same
 }
 
-// unpack stores the colours of all pixels.
-func (c *colors) unpack() {
-	for i := range c.x {
-		rg, b := c.by.rg[i], c.by.b[i]
-		c.x[i] = rgb{int32(rg & 0xffff), int32(rg >> 16), int32(b)}
-	}
-}
-
 // words returns the endpoints in the layout of endErrors.
 func (e *ends) words() [8]int16 {
 	return [8]int16{int16(e.q[0][0]), int16(e.q[0][1]), int16(e.q[0][2]), 0, int16(e.q[1][0]), int16(e.q[1][1]), int16(e.q[1][2])}
@@ -134,6 +126,14 @@ func (c *colors) solveTop(f Format) (best ends) {
 	return best
 }
 
+// againLanes is the search of again in vector code.
+func (c *colors) againLanes(line *[2][4]float32, by *lines, best ends, least int32) (ends, int32) {
+	e := &c.by.eight
+	lineSums(&c.by.rg[0], line, &by.scale[0], &by.last[0], &e.sums)
+	e.n = 8
+	return e.solve(&c.sum, best, least)
+}
+
 func (e *eight) add(f fit) {
 	i := e.n & 7
 	e.sums[0][i], e.sums[1][i], e.sums[2][i] = f.last, f.t, f.tt
@@ -149,7 +149,8 @@ func (e *eight) solve(x *rgb, best ends, least int32) (ends, int32) {
 	solveEight(&e.sums, &x[0], &e.ends, &e.errs)
 	at := -1
 	for i := range e.n & 15 {
-		if e.errs[i&7] < least {
+		t, tt := e.sums[1][i&7], e.sums[2][i&7]
+		if e.errs[i&7] < least && 16*tt != t*t { // if all have one place, as in refine
 			at, least = i, e.errs[i&7]
 		}
 	}
@@ -229,10 +230,15 @@ var laneShapes = sync.OnceValue(func() *struct {
 	return t
 })
 
+// words returns a direction in the layout of orderLanes.
+func (v *rgb) words() [2]uint32 {
+	return [2]uint32{uint32(v[0]&0xffff | v[1]<<16), uint32(v[2] & 0xffff)}
+}
+
 // sortLanes is sort for 16 pixels, and the part of measure that does not depend on shapes.
 func (c *colors) sortLanes(axis rgb) {
 	l := c.by
-	words := [2]uint32{uint32(axis[0]&0xffff | axis[1]<<16), uint32(axis[2] & 0xffff)}
+	words := axis.words()
 	l.spread = orderLanes(&l.rg[0], &words, &c.sum[0], &c.order, &l.tails, &l.sums) / 256
 }
 

@@ -18,6 +18,10 @@ func nearestLanes(*uint32, *[4]uint64, *[4]uint32) uint32 { return 0 }
 
 func solveEight(*[6][8]int32, *int32, *[6][8]int32, *[8]int32) {}
 
+func lineSums(*uint32, *[2][4]float32, *float32, *int32, *[6][8]int32) {}
+
+func reachLanes(*uint32, *[2]uint32, *[2]int32) {}
+
 func orderLanes(*uint32, *[2]uint32, *int32, *[16]uint8, *[3][16]int16, *[3][16]float32) float32 {
 	return 0
 }

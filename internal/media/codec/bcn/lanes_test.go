@@ -142,7 +142,8 @@ func TestColorLanesCorpus(t *testing.T) {
 
 func TestGenerated(t *testing.T) { lanestest.Generated(t, "bcn") }
 
-// Each step of vector code gives the same as that of plain Go: sums, directions, orders, and the best endpoints of a cluster.
+// Each step of vector code gives the same as that of plain Go: sums, directions, orders, the best endpoints of a cluster and of other
+// lines, and the ends along an axis.
 func TestColorSteps(t *testing.T) {
 	if !lanes {
 		t.Skip("this processor has no AVX2")
@@ -181,9 +182,18 @@ func TestColorSteps(t *testing.T) {
 		most := []int{1, 2, 3, 16}[r.IntN(4)]
 		lanes = true
 		got := wide.cluster(f, most)
+		from, _ := wide.again(got, worst, f)
 		lanes = false
-		if want := plain.cluster(f, most); got != want {
+		want := plain.cluster(f, most)
+		if got != want {
 			t.Fatalf("%v: ends %v, plain %v", pixels, got, want)
+		}
+		if to, _ := plain.again(want, worst, f); from != to {
+			t.Fatalf("%v: ends of other lines %v, plain %v", pixels, from, to)
+		}
+		least, greatest := wide.reach(axis)
+		if low, high := plain.reach(axis); least != low || greatest != high {
+			t.Fatalf("%v: %d to %d along %v, plain %d to %d", pixels, least, greatest, axis, low, high)
 		}
 	}
 }

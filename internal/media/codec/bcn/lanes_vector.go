@@ -20,6 +20,12 @@ func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends 
 func solveEight(sums *[6][8]int32, x *int32, ends *[6][8]int32, errs *[8]int32)
 
 //go:noescape
+func lineSums(pixels *uint32, line *[2][4]float32, scale *float32, last *int32, sums *[6][8]int32)
+
+//go:noescape
+func reachLanes(pixels *uint32, axis *[2]uint32, ends *[2]int32)
+
+//go:noescape
 func nearestLanes(pixels *uint32, places *[4]uint64, codes *[4]uint32) uint32
 
 //go:noescape
