@@ -25,7 +25,7 @@ type effort7 struct {
 
 var efforts7 = [...]effort7{
 	block.Fast:   {rounds: 1, candidates: 1, slack: 2.5, good: 64, partitions: 32},
-	block.Normal: {rounds: 2, candidates: 5, slack: 6, partitions: 64, sweeps: 1, three: true, rotations: true, restarts: 3, again: 1},
+	block.Normal: {rounds: 2, candidates: 4, slack: 6, partitions: 64, sweeps: 1, three: true, rotations: true, restarts: 3, again: 1},
 	block.Best: {rounds: 6, candidates: 48, slack: 20, partitions: 64, sweeps: 4, three: true, rotations: true,
 		restarts: mostAttempts, again: 3},
 	block.Draft: {rounds: 1}, // mode 6 alone
