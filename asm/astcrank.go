@@ -69,7 +69,7 @@ func rank() {
 	VZEROUPPER()
 	SUBQ(first, found.Base)
 	SHRQ(Imm(3), found.Base)
-	Store(found.Base.(reg.Register), ReturnIndex(0))
+	Store(found.Base, ReturnIndex(0))
 	RET()
 }
 

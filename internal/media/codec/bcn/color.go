@@ -207,7 +207,7 @@ func (c *colors) reach(axis rgb) (least, most int32) {
 	if c.by != nil && c.n == 16 {
 		var ends [2]int32
 		words := axis.words()
-		reachLanes(&c.by.rg[0], &words, &ends)
+		reachLanes(&c.by.pixels[0][0], &words, &ends)
 		return ends[0], ends[1]
 	}
 	least, most = worst, -worst

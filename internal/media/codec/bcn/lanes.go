@@ -46,7 +46,7 @@ func startOf(kinds [][]start, at int) start {
 
 // colorLanes has the colours of a block of 16 pixels for vector code.
 type colorLanes struct {
-	rg, b   [16]uint32     // the pixels as words: red and green, blue and 0
+	pixels  [2][16]uint32  // as words: red and green; blue and 0
 	powers  [8]float32     // of colors.powers, and two numbers without a meaning
 	tails   [3][16]int16   // sums of the colours from each place on, but the first
 	sums    [3][16]float32 // 16 times their deviation from the mean
@@ -68,7 +68,7 @@ type eight struct {
 // loadLanes is load for 16 pixels with a colour. It also finds what axis needs.
 func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
 	var sum [4]int32
-	same = loadColors(pixels, &c.by.rg[0], &sum, &c.by.powers)
+	same = loadColors(pixels, &c.by.pixels[0][0], &sum, &c.by.powers)
 	c.n, c.sum = 16, rgb{sum[0], sum[1], sum[2]}
 	c.x[0] = rgb{int32(pixels[0]), int32(pixels[1]), int32(pixels[2])}
 	return same
@@ -83,7 +83,7 @@ func (e *ends) words() [8]int16 {
 func (c *colors) assignLanes(e *ends) (fit, int32) {
 	var s [12]int32
 	words := e.words()
-	endSums(&c.by.rg[0], &words, int(e.last), &s)
+	endSums(&c.by.pixels[0][0], &words, int(e.last), &s)
 	return fit{last: e.last, n: 16, t: s[0], tt: s[1], tx: rgb{s[4], s[5], s[6]}, x: c.sum}, s[2]
 }
 
@@ -95,7 +95,7 @@ func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 		x := &p[min(int32(i), last)&3]
 		places[i], by[i] = uint64(x[0])|uint64(x[1])<<16|uint64(x[2])<<32, uint32(codes[i])
 	}
-	return uint64(nearestLanes(&c.by.rg[0], &places, &by))
+	return uint64(nearestLanes(&c.by.pixels[0][0], &places, &by))
 }
 
 // solveLanes is the part of solve after the sums of squares of a and b and of their products.
@@ -129,7 +129,7 @@ func (c *colors) solveTop(f Format) (best ends) {
 // againLanes is the search of again in vector code.
 func (c *colors) againLanes(line *[2][4]float32, by *lines, best ends, least int32) (ends, int32) {
 	e := &c.by.eight
-	lineSums(&c.by.rg[0], line, &by.scale[0], &by.last[0], &e.sums)
+	lineSums(&c.by.pixels[0][0], line, &by.scale[0], &by.last[0], &e.sums)
 	e.n = 8
 	return e.solve(&c.sum, best, least)
 }
@@ -169,7 +169,7 @@ func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
 	for at, left := 0, n; left > 0 && err > 0; {
 		some := min(left, n-at)
 		words := e.words()
-		endErrors(&c.by.rg[0], &words, &laneMoves()[ways>>3&1][at%24], int(e.last), some, &errs[0])
+		endErrors(&c.by.pixels[0][0], &words, &laneMoves()[ways>>3&1][at%24], int(e.last), some, &errs[0])
 		left -= some
 		next := at + some
 		for i := range some {
@@ -239,7 +239,7 @@ func (v *rgb) words() [2]uint32 {
 func (c *colors) sortLanes(axis rgb) {
 	l := c.by
 	words := axis.words()
-	l.spread = orderLanes(&l.rg[0], &words, &c.sum[0], &c.order, &l.tails, &l.sums) / 256
+	l.spread = orderLanes(&l.pixels[0][0], &words, &c.sum[0], &c.order, &l.tails, &l.sums) / 256
 }
 
 // clusterLanes is measure and pick for 16 pixels.
