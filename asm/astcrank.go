@@ -11,7 +11,8 @@ import (
 // rank writes a function that finds the modes with an expected error below a limit: for each shape, 16 modes by the
 // range of their weights.
 func rank() {
-	TEXT("rankLanes", NOSPLIT, "func(spread, share, steps, noise *float32, shapes int, values, extra, limit float32, id uint64, found *uint64) int")
+	TEXT("rankLanes", NOSPLIT,
+		"func(spread, share, steps, noise *float32, shapes int, values, extra, limit float32, id uint64, found *uint64) int")
 	Doc("rankLanes writes the keys of the modes with an error below limit, as encoder.rankWay does, and returns their number.")
 	spread, share, steps := pointer("spread"), pointer("share"), pointer("steps")
 	noise, shapes, found := pointer("noise"), Load(Param("shapes"), GP64()), pointer("found")

@@ -217,7 +217,8 @@ func shapeGains() {
 // shapesAbove writes a function that finds the gains that are not below a limit.
 func shapesAbove() {
 	TEXT("shapesAbove", NOSPLIT, "func(gains *int32, groups int, limit int32, found *uint16) int")
-	Doc("shapesAbove finds the places of gains that are not below a limit, in order, and how many there are. The groups of eight are a multiple of four.")
+	Doc("shapesAbove finds the places of gains that are not below a limit, in order, and how many there are. The groups of eight are a",
+		"multiple of four.")
 	gains, groups := Load(Param("gains"), GP64()), Load(Param("groups"), GP64())
 	limit := GP32()
 	Load(Param("limit"), limit)

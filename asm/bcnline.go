@@ -37,8 +37,8 @@ func lineSums() {
 	}
 
 	TEXT("lineSums", NOSPLIT, "func(pixels *uint32, line *[2][4]float32, scale *float32, last *int32, sums *[6][8]int32)")
-	Doc("lineSums finds, for each of eight lines, the last place, the sums of places and of their squares, and of colours times places. line has",
-		"the mean of the colours, and half a line, whose multiples by scale the lines are.")
+	Doc("lineSums finds, for each of eight lines, the last place, the sums of places and of their squares, and of colours times places.",
+		"line has the mean of the colours, and half a line, whose multiples by scale the lines are.")
 	l.pixels, l.line, l.scale = pointer("pixels"), pointer("line"), pointer("scale")
 	last := pointer("last")
 	l.sums = pointer("sums")

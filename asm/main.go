@@ -1,6 +1,6 @@
 // Command asm writes the lanes_amd64.s and lanes_arm64.s of a codec, or of package pixel or sound, named by its argument: code for their
-// slowest parts, in AVX2, and the same translated to NEON by arm64.go. It is a separate module, so that Kiln does not depend on the assembler
-// library. If TestGenerated of a codec fails, run go generate in its folder.
+// slowest parts, in AVX2, and the same translated to NEON by arm64.go. It is a separate module, so that Kiln does not depend on the
+// assembler library. If TestGenerated of a codec fails, run go generate in its folder.
 package main
 
 import (

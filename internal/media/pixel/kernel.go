@@ -211,7 +211,7 @@ func (a axis) apply(dst []uint64, src []uint32) {
 		var r, g, b, alpha uint64
 		from := src[4*first:][:4*a.taps]
 		for k, w := range a.weights[x*a.taps:][:a.taps] {
-			s, w := from[4*k:4*k+4:4*k+4], uint64(int64(w))
+			s, w := from[4*k:4*k+4:4*k+4], uint64(w)
 			r, g, b, alpha = r+w*uint64(s[0]), g+w*uint64(s[1]), b+w*uint64(s[2]), alpha+w*uint64(s[3])
 		}
 		d := dst[4*x : 4*x+4 : 4*x+4]
@@ -227,7 +227,7 @@ func addLine(sum, line []uint64, weight int32) {
 		return
 	}
 	for i, v := range line {
-		sum[i] += uint64(int64(weight)) * v
+		sum[i] += uint64(weight) * v
 	}
 }
 
