@@ -10,11 +10,12 @@ import (
 
 func bcn() {
 	channels()
-	endErrors()
+	endSums()
 	solve()
 	solveEight()
 	lineSums()
 	reach()
+	polishEnds()
 	nearest()
 	loadColors()
 	orderLanes()
@@ -33,178 +34,174 @@ func quads(to Mem, at int, w [4]int) Mem {
 	return to.Offset(at)
 }
 
-// endErrors writes two functions. One returns the error of 16 colours for a pair of endpoints after each of some moves. The other
-// returns it for one pair, with the results of colors.assign. Both take endpoints as words: 5, 6, 5 and 0 bits of the
-// first, then of the second.
-//
-// Places are four words each: red, green, blue and 0. If there are three places, the fourth is equal to the third.
-func endErrors() {
+// endCode has what the parts of endSums share. Places are four words each: red, green, blue and 0. If there are three places, the fourth
+// is equal to the third.
+type endCode struct {
+	widen, down    Mem // 5 or 6 bits are widened to 8 by a product and a shift
+	first          Mem // weights of three places, then of four: of both endpoints, and the divisor
+	redGreen, blue Mem // numbers of double words
+	last, out      reg.Register
+	middle         [3]reg.VecPhysical
+	places         [2]reg.VecPhysical // of eight pixels each
+}
+
+// endSums writes a function that does what colors.assign does for 16 pixels with a colour. Endpoints are four words each: 5, 6, 5 and 0
+// bits.
+func endSums() {
+	e := &endCode{middle: [3]reg.VecPhysical{y(12), reg.Y14, reg.Y15}, places: [2]reg.VecPhysical{y(9), y(10)}}
+	e.constants()
+	TEXT("endSums", NOSPLIT, "func(pixels *uint32, first, second uint64, last int, sums *[12]int32)")
+	Doc("endSums finds what colors.assign does: the sums of places and of their squares, the error, 0, and the sums of colours times places.")
+	pixels := pointer("pixels")
+	e.last, e.out = Load(Param("last"), GP64()), Load(Param("sums"), GP64())
+	for k := range 2 { // Y0 to Y3: red and green, blue and 0
+		VMOVDQU(pixels.Offset(k*lane), y(2*k))
+		VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
+	}
+	e.between()
+	e.nearest()
+	e.error()
+	e.sum()
+	VZEROUPPER()
+	RET()
+}
+
+// constants fills the table.
+func (e *endCode) constants() {
 	table := GLOBL("endTables", RODATA|NOPTR)
-	by := quads(table, 0, [4]int{33, 65, 33, 0}) // widens 5 or 6 bits to 8
-	down := quads(table, 16, [4]int{1 << 14, 1 << 12, 1 << 14, 0})
-	words := func(at int, w ...int) Mem { // one word for each place
+	e.widen = quads(table, 0, [4]int{33, 65, 33, 0})
+	e.down = quads(table, 16, [4]int{1 << 14, 1 << 12, 1 << 14, 0})
+	at := lane
+	words := func(w ...int) Mem { // one word for each place
 		for i, x := range w {
 			x := uint64(uint16(x))
 			DATA(at+8*i, U64(x|x<<16|x<<32|x<<48))
 		}
-		return table.Offset(at)
+		at += lane
+		return table.Offset(at - lane)
 	}
-	numbers := func(at int, from int) Mem { // in every other double word
+	e.first = words(2, 1, 0, 0)
+	words(0, 1, 2, 2)
+	words(1<<15, 1<<15, 1<<15, 1<<15)
+	words(3, 2, 1, 0)
+	words(0, 1, 2, 3)
+	words(65536/3+1, 65536/3+1, 65536/3+1, 65536/3+1)
+	for from, to := range []*Mem{&e.redGreen, &e.blue} { // in every other double word
 		for i := range 4 {
 			k := uint64(from + i%2*4)
 			DATA(at+8*i, U64(k|(k+2)<<32))
 		}
-		return table.Offset(at)
+		*to, at = table.Offset(at), at+lane
 	}
-	// For three places, then for four: the factor of the first endpoint, that of the second, and the divisor.
-	const size = 3 * lane
-	first := words(32, 2, 1, 0, 0)
-	words(32+lane, 0, 1, 2, 2)
-	words(32+2*lane, 1<<15, 1<<15, 1<<15, 1<<15)
-	words(32+size, 3, 2, 1, 0)
-	words(32+size+lane, 0, 1, 2, 3)
-	words(32+size+2*lane, 65536/3+1, 65536/3+1, 65536/3+1, 65536/3+1)
-	redGreen, blue := numbers(32+2*size, 0), numbers(32+2*size+lane, 1)
+}
 
-	for _, sums := range []bool{false, true} {
-		name := "endErrors"
-		if sums {
-			name = "endSums"
-			TEXT(name, NOSPLIT, "func(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)")
-			Doc(name + " finds what colors.assign does: the sums of places and of their squares, the error, 0, and the sums of colours times places.")
-		} else {
-			TEXT(name, NOSPLIT, "func(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)")
-			Doc(name + " finds the errors of a pair of endpoints after each of some moves.")
+// between finds the places, and what tells which one is nearest. It leaves reds and greens of the places in Y4, blues in Y5, and the
+// direction of the line, doubled, in Y6 and Y8.
+func (e *endCode) between() {
+	weights, at := GP64(), GP64()
+	LEAQ(e.first, weights)
+	MOVQ(e.last, at)
+	SUBQ(Imm(2), at)
+	IMUL3Q(Imm(3*lane), at, at)
+	ADDQ(at, weights)
+	for i, name := range []string{"first", "second"} {
+		v := []reg.VecPhysical{reg.X5, reg.X6}[i]
+		VMOVQ(Load(Param(name), GP64()), v)
+		VPMULLW(e.widen, v, v)
+		VPMULHUW(e.down, v, v)
+		VPBROADCASTQ(v, y(5+i))
+	}
+	VPSUBW(y(5), y(6), y(8)) // from the first endpoint to the second, for all places
+	VPMULLW(Mem{Base: weights}, y(5), y(5))
+	VPMULLW(Mem{Base: weights}.Offset(lane), y(6), y(6))
+	VPADDW(y(6), y(5), y(5))
+	VPMULHUW(Mem{Base: weights}.Offset(2*lane), y(5), y(5)) // the places
+	VPERMQ(Imm(0x39), y(5), y(7))
+	VPADDW(y(5), y(7), y(7))
+	VPMADDWD(y(8), y(7), y(7))
+	VPSRLQ(Imm(32), y(7), y(6))
+	VPADDD(y(6), y(7), y(7)) // the midpoints
+	VPADDW(y(8), y(8), y(8))
+	VMOVDQU(e.redGreen, y(6))
+	VPERMD(y(5), y(6), y(4))
+	VMOVDQU(e.blue, y(6))
+	VPERMD(y(5), y(6), y(5))
+	VPSHUFD(Imm(0), y(8), y(6))
+	VPSHUFD(Imm(0x55), y(8), y(8))
+	VPBROADCASTD(reg.X7, e.middle[0])
+	for i := 1; i < 3; i++ {
+		VPERMQ(Imm(uint64(0x55*i)), y(7), e.middle[i])
+		VPSHUFD(Imm(0), e.middle[i], e.middle[i])
+	}
+}
+
+// nearest finds the place of each pixel.
+func (e *endCode) nearest() {
+	for k, to := range e.places {
+		VPMADDWD(y(6), y(2*k), y(11))
+		VPMADDWD(y(8), y(2*k+1), to)
+		VPADDD(to, y(11), y(11))
+		VPCMPGTD(e.middle[0], y(11), to)
+		for _, m := range e.middle[1:] {
+			VPCMPGTD(m, y(11), y(7))
+			VPADDD(y(7), to, to)
 		}
-		pixels, ends := Mem{Base: Load(Param("pixels"), GP64())}, Load(Param("ends"), GP64())
-		last := Load(Param("last"), GP64())
-		var n, moves, out reg.Register
-		if sums {
-			out = Load(Param("sums"), GP64())
-		} else {
-			n, moves, out = Load(Param("n"), GP64()), Load(Param("moves"), GP64()), Load(Param("errs"), GP64())
-		}
-		weights := GP64()
-		LEAQ(first, weights)
-		at := GP64()
-		MOVQ(last, at)
-		SUBQ(Imm(2), at)
-		IMUL3Q(Imm(size), at, at)
-		ADDQ(at, weights)
-		for k := range 2 { // Y0 to Y3: red and green, blue and 0
-			VMOVDQU(pixels.Offset(k*lane), y(2*k))
-			VMOVDQU(pixels.Offset((2+k)*lane), y(2*k+1))
-		}
-		next := name + "Next"
-		Label(next)
-		VMOVDQU(Mem{Base: ends}, reg.X4)
-		if !sums {
-			VPADDW(Mem{Base: moves}, reg.X4, reg.X4)
-		}
-		VPMULLW(by, reg.X4, reg.X4)
-		VPMULHUW(down, reg.X4, reg.X4)
-		VPBROADCASTQ(reg.X4, y(5))
-		VPERMQ(Imm(0x55), y(4), y(6))
-		VPSUBW(y(5), y(6), y(8)) // from the first endpoint to the second, for all places
-		VPMULLW(Mem{Base: weights}, y(5), y(5))
-		VPMULLW(Mem{Base: weights}.Offset(lane), y(6), y(6))
-		VPADDW(y(6), y(5), y(5))
-		VPMULHUW(Mem{Base: weights}.Offset(2*lane), y(5), y(5)) // the places
-		VPERMQ(Imm(0x39), y(5), y(7))
-		VPADDW(y(5), y(7), y(7))
-		VPMADDWD(y(8), y(7), y(7))
-		VPSRLQ(Imm(32), y(7), y(6))
-		VPADDD(y(6), y(7), y(7)) // the midpoints
-		VPADDW(y(8), y(8), y(8))
-		VMOVDQU(redGreen, y(6))
-		VPERMD(y(5), y(6), y(4))
-		VMOVDQU(blue, y(6))
-		VPERMD(y(5), y(6), y(5))
-		VPSHUFD(Imm(0), y(8), y(6))
-		VPSHUFD(Imm(0x55), y(8), y(8))
-		middle := [3]reg.VecPhysical{y(12), reg.Y14, reg.Y15}
-		VPBROADCASTD(reg.X7, middle[0])
-		for i := 1; i < 3; i++ {
-			VPERMQ(Imm(uint64(0x55*i)), y(7), middle[i])
-			VPSHUFD(Imm(0), middle[i], middle[i])
-		}
-		places := [2]reg.VecPhysical{y(9), y(10)}
-		for k := range 2 {
-			to := places[k]
-			VPMADDWD(y(6), y(2*k), y(11))
-			VPMADDWD(y(8), y(2*k+1), to)
-			VPADDD(to, y(11), y(11))
-			for i := range 3 {
-				if i == 0 {
-					VPCMPGTD(middle[i], y(11), to)
-				} else {
-					VPCMPGTD(middle[i], y(11), y(7))
-					VPADDD(y(7), to, to)
-				}
-			}
-			VPABSD(to, to)
-		}
-		for k := range 2 {
-			VPERMILPS(places[k], y(4), y(11))
-			VPERMILPS(places[k], y(5), y(12))
-			VPSUBW(y(11), y(2*k), y(11))
-			VPSUBW(y(12), y(2*k+1), y(12))
-			VPMADDWD(y(11), y(11), y(11))
-			VPMADDWD(y(12), y(12), y(12))
-			if k == 0 {
-				VPADDD(y(12), y(11), y(13))
-			} else {
-				VPADDD(y(12), y(11), y(11))
-				VPADDD(y(11), y(13), y(13))
-			}
-		}
-		if !sums {
-			across(y(13), reg.X13, reg.X12)
-			VMOVD(reg.X13, Mem{Base: out})
-			ADDQ(Imm(4), out)
-			ADDQ(Imm(16), moves)
-			DECQ(n)
-			JNZ(LabelRef(next))
-			VZEROUPPER()
-			RET()
+		VPABSD(to, to)
+	}
+}
+
+// error leaves the sum of the squared errors in Y13.
+func (e *endCode) error() {
+	for k, place := range e.places {
+		VPERMILPS(place, y(4), y(11))
+		VPERMILPS(place, y(5), y(12))
+		VPSUBW(y(11), y(2*k), y(11))
+		VPSUBW(y(12), y(2*k+1), y(12))
+		VPMADDWD(y(11), y(11), y(11))
+		VPMADDWD(y(12), y(12), y(12))
+		if k == 0 {
+			VPADDD(y(12), y(11), y(13))
 			continue
 		}
-		VMOVQ(last, reg.X12)
-		VPBROADCASTD(reg.X12, y(12))
-		red, blues := y(4), y(5)
-		for k := range 2 {
-			t := places[k]
-			VPMINSD(y(12), t, t)
-			VPSLLD(Imm(16), t, y(11))
-			VPOR(t, y(11), y(11))
-			VPMULLW(y(11), y(2*k), y(2*k))
-			VPMULLW(y(11), y(2*k+1), y(2*k+1))
-		}
-		VPADDW(y(2), y(0), red)
-		VPADDW(y(3), y(1), blues)
-		VPADDD(places[1], places[0], y(6))
-		VPMADDWD(places[0], places[0], y(7))
-		VPMADDWD(places[1], places[1], y(8))
-		VPADDD(y(8), y(7), y(7))
-		VPHADDD(y(7), y(6), y(6))
-		VPXOR(y(8), y(8), y(8))
-		VPHADDD(y(8), y(13), y(13))
-		VPHADDD(y(13), y(6), y(6))
-		VEXTRACTI128(Imm(1), y(6), reg.X7)
-		VPADDD(reg.X7, reg.X6, reg.X6)
-		VMOVDQU(reg.X6, Mem{Base: out})
-		VPUNPCKLDQ(blues, red, y(6))
-		VPUNPCKHDQ(blues, red, y(7))
-		VPADDW(y(7), y(6), y(6))
-		VEXTRACTI128(Imm(1), y(6), reg.X7)
-		VPADDW(reg.X7, reg.X6, reg.X6)
-		VPSHUFD(Imm(0x4e), reg.X6, reg.X7)
-		VPADDW(reg.X7, reg.X6, reg.X6)
-		VPMOVZXWD(reg.X6, y(6))
-		VMOVDQU(y(6), Mem{Base: out}.Offset(16))
-		VZEROUPPER()
-		RET()
+		VPADDD(y(12), y(11), y(11))
+		VPADDD(y(11), y(13), y(13))
 	}
+}
+
+// sum writes the sums.
+func (e *endCode) sum() {
+	VMOVQ(e.last, reg.X12)
+	VPBROADCASTD(reg.X12, y(12))
+	out, red, blues := Mem{Base: e.out}, y(4), y(5)
+	for k, t := range e.places {
+		VPMINSD(y(12), t, t)
+		VPSLLD(Imm(16), t, y(11))
+		VPOR(t, y(11), y(11))
+		VPMULLW(y(11), y(2*k), y(2*k))
+		VPMULLW(y(11), y(2*k+1), y(2*k+1))
+	}
+	VPADDW(y(2), y(0), red)
+	VPADDW(y(3), y(1), blues)
+	VPADDD(e.places[1], e.places[0], y(6))
+	VPMADDWD(e.places[0], e.places[0], y(7))
+	VPMADDWD(e.places[1], e.places[1], y(8))
+	VPADDD(y(8), y(7), y(7))
+	VPHADDD(y(7), y(6), y(6))
+	VPXOR(y(8), y(8), y(8))
+	VPHADDD(y(8), y(13), y(13))
+	VPHADDD(y(13), y(6), y(6))
+	VEXTRACTI128(Imm(1), y(6), reg.X7)
+	VPADDD(reg.X7, reg.X6, reg.X6)
+	VMOVDQU(reg.X6, out)
+	VPUNPCKLDQ(blues, red, y(6))
+	VPUNPCKHDQ(blues, red, y(7))
+	VPADDW(y(7), y(6), y(6))
+	VEXTRACTI128(Imm(1), y(6), reg.X7)
+	VPADDW(reg.X7, reg.X6, reg.X6)
+	VPSHUFD(Imm(0x4e), reg.X6, reg.X7)
+	VPADDW(reg.X7, reg.X6, reg.X6)
+	VPMOVZXWD(reg.X6, y(6))
+	VMOVDQU(y(6), out.Offset(16))
 }
 
 // loadColors writes a function that does the same as colors.load for 16 pixels with a colour, and as colors.powers. Sums of

@@ -158,6 +158,9 @@ func channels() {
 	c.channelsWide(eight, six)
 }
 
+// endMoves are the steps of a pair of endpoints, in the order of moves of package bcn.
+var endMoves = [8][2]int{{1, 0}, {0, -1}, {-1, 0}, {0, 1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
+
 // constants fills the table.
 func (c *channelCode) constants() (eight, six *channelKind) {
 	for at := range 4 { // a channel of four pixels to the first or the second double word of 16 bytes
@@ -179,9 +182,8 @@ func (c *channelCode) constants() (eight, six *channelKind) {
 	c.places, c.pairs, c.quads = c.filled(7<<6), c.filled(8<<8+1), c.words(func(i int) int { return 1 + i%2*63 })
 	block := [16]int{0x80, 0x80, 0, 1, 2, 8, 9, 10, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80}
 	c.block = c.bytes(func(i int) int { return block[i%16] })
-	moves := [8][2]int{{1, 0}, {0, -1}, {-1, 0}, {0, 1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
 	for k := range c.moves {
-		c.moves[k] = c.words(func(i int) int { return moves[i%8][k] })
+		c.moves[k] = c.words(func(i int) int { return endMoves[i%8][k] })
 	}
 	kind := func(name string, passes, steps, widen int, codes []int) *channelKind {
 		divide := math.Float32bits(float32(steps << 16))

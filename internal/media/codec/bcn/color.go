@@ -37,16 +37,15 @@ type fit struct {
 // effort sets the work for a quality.
 type effort struct {
 	rounds int   // passes that choose places for the endpoints, and endpoints for the places
-	moves  int   // directions, of 8, in which single steps move the endpoints of a channel; with 0, there is nothing after the rounds
-	axes   int   // times that pixels are sorted along an axis and divided into runs, at first along that of the colours
+	axes   int   // times that pixels are sorted along an axis and divided into runs; with 0, there is nothing after the rounds
 	hard   int32 // the error above which they are
 	shapes int   // divisions for which endpoints are computed
 }
 
 var efforts = [...]effort{
 	block.Fast:   {rounds: 4},
-	block.Normal: {rounds: 1, moves: 4, axes: 1, hard: 1500, shapes: 2},
-	block.Best:   {rounds: 4, moves: 8, axes: 3, shapes: 16},
+	block.Normal: {rounds: 1, axes: 1, hard: 1500, shapes: 2},
+	block.Best:   {rounds: 4, axes: 3, shapes: 16},
 }
 
 const worst = int32(1<<31 - 1)
@@ -63,7 +62,7 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 	by := &efforts[q]
 	axis := c.axis()
 	best, least := c.refine(c.extremes(axis, f), by.rounds)
-	if by.moves == 0 {
+	if by.axes == 0 {
 		return c.write(best)
 	}
 	if least <= by.hard {
@@ -78,7 +77,7 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 		}
 		e, err := c.refine(c.cluster(f, by.shapes), by.rounds)
 		e, err = c.again(e, err, f)
-		e, err = c.polish(e, err, by.moves)
+		e, err = c.polish(e)
 		if err >= least {
 			break
 		}
@@ -89,7 +88,7 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 		}
 	}
 	if !polished {
-		best, _ = c.polish(best, least, by.moves)
+		best, _ = c.polish(best)
 	}
 	return c.write(best)
 }
@@ -265,9 +264,9 @@ func (c *colors) lines(f Format) *lines {
 // colours, another is often better. It returns the best endpoints, if they are better.
 func (c *colors) again(e ends, err int32, f Format) (ends, int32) {
 	var line [2][4]float32 // the mean, and half the line
-	p := e.palette()
 	for k := range 3 {
-		line[0][k], line[1][k] = float32(c.sum[k])/float32(c.n), float32(p[e.last&3][k]-p[0][k])/2
+		line[0][k] = float32(c.sum[k]) / float32(c.n)
+		line[1][k] = float32(widen(e.q[1][k], k)-widen(e.q[0][k], k)) / 2
 	}
 	best, least := e, worst
 	if by := c.lines(f); c.by != nil && c.n == 16 {
@@ -297,35 +296,68 @@ func (c *colors) again(e ends, err int32, f Format) (ends, int32) {
 	return e, err
 }
 
-// polish moves the endpoints of a channel by single steps while the error decreases. It tries all moves in turn, and ends when
-// none of them has helped since the last one that did.
-func (c *colors) polish(e ends, err int32, ways int) (ends, int32) {
+// polish moves the endpoints of a channel by single steps while the error decreases: it makes the best move of a channel, then that of
+// the next, until none has helped in the two others. It returns the error, with each pixel at its nearest place.
+func (c *colors) polish(e ends) (ends, int32) {
 	if c.by != nil && c.n == 16 {
-		return c.polishLanes(e, err, ways)
+		err := polishEnds(&c.by.pixels[0][0], int(e.last), &e.q[0][0])
+		return e, err
 	}
-	for i, left := 0, 3*ways; left > 0 && err > 0; i++ {
-		if i == 3*ways {
-			i = 0
-		}
+	var all [3]distances
+	for k := range all {
+		c.measureTo(&all[k], k, e.q[0][k], e.q[1][k], e.last)
+	}
+	err := all[0].plus(&all[1]).error(&all[2], c.n)
+	for k, left := 0, 3; left > 0; k = (k + 1) % 3 {
 		left--
-		t, ok := e.moved(i, ways)
-		if !ok {
-			continue
-		}
-		if _, now := c.assign(&t); now < err {
-			e, err, left = t, now, 3*ways
+		from, others, now := e, all[(k+1)%3].plus(&all[(k+2)%3]), new(distances)
+		for _, d := range moves {
+			a, b := min(max(from.q[0][k]+d[0], 0), levels[k]), min(max(from.q[1][k]+d[1], 0), levels[k])
+			c.measureTo(now, k, a, b, e.last)
+			if moved := others.error(now, c.n); moved < err {
+				err, left, all[k], e.q[0][k], e.q[1][k] = moved, 2, *now, a, b
+			}
 		}
 	}
 	return e, err
 }
 
-// moved returns the endpoints after a move, and reports whether they exist.
-func (e ends) moved(i, ways int) (ends, bool) {
-	k, d := i/ways, &moves[i%ways&7]
-	a, b := &e.q[0][k], &e.q[1][k]
-	*a += d[0]
-	*b += d[1]
-	return e, min(*a, *b) >= 0 && max(*a, *b) <= levels[k]
+// distances are the squares of the distances of pixels from places, in a channel or in several. Greater ones than 65535 are 65535.
+type distances [4][16]uint16
+
+// measureTo finds the distances from the places of a channel. If there are three, the fourth is the third.
+func (c *colors) measureTo(to *distances, k int, q0, q1, last int32) {
+	a, b := widen(q0, k), widen(q1, k)
+	for t := range to {
+		place := between(a, b, min(int32(t), last), last)
+		for i := range c.x[:c.n] {
+			d := c.x[i][k] - place
+			to[t][i] = uint16(d * d)
+		}
+	}
+}
+
+// plus returns the sums.
+func (d *distances) plus(other *distances) *distances {
+	sum := new(distances)
+	for t := range d {
+		for i, a := range d[t] {
+			sum[t][i] = uint16(min(uint32(a)+uint32(other[t][i]), 65535))
+		}
+	}
+	return sum
+}
+
+// error returns the sum of n pixels' distances from the nearest places, with those of other channels added.
+func (d *distances) error(other *distances, n int) (err int32) {
+	for i := range n {
+		least := uint32(65535)
+		for t := range d {
+			least = min(least, uint32(d[t][i])+uint32(other[t][i]))
+		}
+		err += int32(least)
+	}
+	return err
 }
 
 // levels are the greatest endpoint values.

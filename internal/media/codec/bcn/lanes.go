@@ -74,16 +74,13 @@ func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
 	return same
 }
 
-// words returns the endpoints in the layout of endErrors.
-func (e *ends) words() [8]int16 {
-	return [8]int16{int16(e.q[0][0]), int16(e.q[0][1]), int16(e.q[0][2]), 0, int16(e.q[1][0]), int16(e.q[1][1]), int16(e.q[1][2])}
-}
+// word returns a colour or an endpoint in the layout of endSums and nearestLanes.
+func (v *rgb) word() uint64 { return uint64(v[0]) | uint64(v[1])<<16 | uint64(v[2])<<32 }
 
 // assignLanes is assign in vector code.
 func (c *colors) assignLanes(e *ends) (fit, int32) {
 	var s [12]int32
-	words := e.words()
-	endSums(&c.by.pixels[0][0], &words, int(e.last), &s)
+	endSums(&c.by.pixels[0][0], e.q[0].word(), e.q[1].word(), int(e.last), &s)
 	return fit{last: e.last, n: 16, t: s[0], tt: s[1], tx: rgb{s[4], s[5], s[6]}, x: c.sum}, s[2]
 }
 
@@ -93,7 +90,7 @@ func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 	var by [4]uint32
 	for i := range places {
 		x := &p[min(int32(i), last)&3]
-		places[i], by[i] = uint64(x[0])|uint64(x[1])<<16|uint64(x[2])<<32, uint32(codes[i])
+		places[i], by[i] = x.word(), uint32(codes[i])
 	}
 	return uint64(nearestLanes(&c.by.pixels[0][0], &places, &by))
 }
@@ -161,45 +158,6 @@ func (e *eight) solve(x *rgb, best ends, least int32) (ends, int32) {
 	e.n = 0
 	return best, least
 }
-
-// polishLanes is polish with the errors of many moves computed at once; it tries them in the same order.
-func (c *colors) polishLanes(e ends, err int32, ways int) (ends, int32) {
-	n := 3 * ways
-	var errs [24]int32
-	for at, left := 0, n; left > 0 && err > 0; {
-		some := min(left, n-at)
-		words := e.words()
-		endErrors(&c.by.pixels[0][0], &words, &laneMoves()[ways>>3&1][at%24], int(e.last), some, &errs[0])
-		left -= some
-		next := at + some
-		for i := range some {
-			if errs[i%24] >= err {
-				continue
-			}
-			if t, ok := e.moved(at+i, ways); ok { // the errors of others are meaningless
-				e, err, left, next = t, errs[i%24], n, at+i+1
-				break
-			}
-		}
-		if at = next; at == n {
-			at = 0
-		}
-	}
-	return e, err
-}
-
-// laneMoves has the moves of endpoints in the layout of endErrors, for 4 and 8 ways.
-var laneMoves = sync.OnceValue(func() *[2][24][8]int16 {
-	t := new([2][24][8]int16)
-	for i := range t {
-		ways := 4 + 4*i
-		for j := range 3 * ways {
-			k, d := j/ways, moves[j%ways]
-			t[i][j][k], t[i][j][k+4] = int16(d[0]), int16(d[1])
-		}
-	}
-	return t
-})
 
 // shapeGroups is the number of vectors of shapes of 16 pixels, in the order of shapeGains.
 const shapeGroups = 156

@@ -8,10 +8,10 @@ package bcn
 func channelLanes(pixels *[64]byte, at int, starts *uint16) uint64
 
 //go:noescape
-func endErrors(pixels *uint32, ends, moves *[8]int16, last int, n int, errs *int32)
+func polishEnds(pixels *uint32, last int, ends *int32) int32
 
 //go:noescape
-func endSums(pixels *uint32, ends *[8]int16, last int, sums *[12]int32)
+func endSums(pixels *uint32, first, second uint64, last int, sums *[12]int32)
 
 //go:noescape
 func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32
