@@ -76,7 +76,7 @@ func (c *colors) encode(pixels *[64]byte, f Format, q block.Quality) uint64 {
 			break
 		}
 		e, err := c.refine(c.cluster(f, by.shapes), by.rounds)
-		e, err = c.again(e, err, f)
+		e, _ = c.again(e, err, f)
 		e, err = c.polish(e)
 		if err >= least {
 			break

@@ -290,6 +290,49 @@ func TestAssign(t *testing.T) {
 	}
 }
 
+// The error of polish is that of the decoded block. Where it changes nothing, no single step of a channel's endpoints lowers the error.
+func TestPolish(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	for i := range 500 {
+		pixels := [64]byte(noise(4, 4, r.Uint64()))
+		for j := range pixels {
+			pixels[j] = 100 + pixels[j]>>(1+i%5)
+		}
+		var c colors
+		c.load(&pixels, BC1)
+		error := func(e ends) int32 {
+			back := pixels
+			decodeColor(&back, c.write(e), BC1)
+			return int32(squares(BC1, pixels[:], back[:]))
+		}
+		from := c.extremes(c.axis(), BC1)
+		e, err := c.polish(from)
+		for {
+			next, less := c.polish(e)
+			if next == e {
+				break
+			}
+			if less >= err {
+				t.Fatalf("%v of error %d became %v of %d", e, err, next, less)
+			}
+			e, err = next, less
+		}
+		if want := error(e); err != want || want > error(from) {
+			t.Fatalf("%v from %v: error %d, decoded %d, at first %d", e, from, err, want, error(from))
+		}
+		for k := range 3 {
+			for _, d := range moves {
+				to := e
+				to.q[0][k] = min(max(to.q[0][k]+d[0], 0), levels[k])
+				to.q[1][k] = min(max(to.q[1][k]+d[1], 0), levels[k])
+				if better := error(to); better < err {
+					t.Fatalf("%v has an error of %d, %v of %d", e, err, to, better)
+				}
+			}
+		}
+	}
+}
+
 // Colours on a line between possible endpoints are nearly exact: only the rounding of the endpoints is lost.
 func TestColorLine(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
