@@ -305,57 +305,62 @@ func (c *colors) polish(e ends) (ends, int32) {
 	}
 	var all [3]distances
 	for k := range all {
-		c.measureTo(&all[k], k, e.q[0][k], e.q[1][k], e.last)
+		c.measureTo(&all[k], k, e.places(k))
 	}
-	err := all[0].plus(&all[1]).error(&all[2], c.n)
+	others := all[1].plus(&all[2])
+	err := c.error(&others, 0, e.places(0), worst)
 	for k, left := 0, 3; left > 0; k = (k + 1) % 3 {
 		left--
-		from, others, now := e, all[(k+1)%3].plus(&all[(k+2)%3]), new(distances)
+		from := e
+		others := all[(k+1)%3].plus(&all[(k+2)%3])
 		for _, d := range moves {
-			a, b := min(max(from.q[0][k]+d[0], 0), levels[k]), min(max(from.q[1][k]+d[1], 0), levels[k])
-			c.measureTo(now, k, a, b, e.last)
-			if moved := others.error(now, c.n); moved < err {
-				err, left, all[k], e.q[0][k], e.q[1][k] = moved, 2, *now, a, b
+			to := from
+			to.q[0][k] = min(max(to.q[0][k]+d[0], 0), levels[k])
+			to.q[1][k] = min(max(to.q[1][k]+d[1], 0), levels[k])
+			if moved := c.error(&others, k, to.places(k), err); moved < err {
+				e, err, left = to, moved, 2
 			}
+		}
+		if e != from {
+			c.measureTo(&all[k], k, e.places(k))
 		}
 	}
 	return e, err
 }
 
-// distances are the squares of the distances of pixels from places, in a channel or in several. Greater ones than 65535 are 65535.
-type distances [4][16]uint16
+// distances are the squares of the distances of pixels from places, in a channel or in two.
+type distances [16][4]int32
 
-// measureTo finds the distances from the places of a channel. If there are three, the fourth is the third.
-func (c *colors) measureTo(to *distances, k int, q0, q1, last int32) {
-	a, b := widen(q0, k), widen(q1, k)
-	for t := range to {
-		place := between(a, b, min(int32(t), last), last)
-		for i := range c.x[:c.n] {
-			d := c.x[i][k] - place
-			to[t][i] = uint16(d * d)
+// measureTo finds the distances from the places of a channel.
+func (c *colors) measureTo(to *distances, k int, places [4]int32) {
+	for i := range c.x[:c.n] {
+		for t, p := range places {
+			d := c.x[i][k] - p
+			to[i][t] = d * d
 		}
 	}
 }
 
 // plus returns the sums.
-func (d *distances) plus(other *distances) *distances {
-	sum := new(distances)
-	for t := range d {
-		for i, a := range d[t] {
-			sum[t][i] = uint16(min(uint32(a)+uint32(other[t][i]), 65535))
+func (d *distances) plus(other *distances) (sum distances) {
+	for i := range d {
+		for t, a := range d[i] {
+			sum[i][t] = a + other[i][t]
 		}
 	}
 	return sum
 }
 
-// error returns the sum of n pixels' distances from the nearest places, with those of other channels added.
-func (d *distances) error(other *distances, n int) (err int32) {
-	for i := range n {
-		least := uint32(65535)
-		for t := range d {
-			least = min(least, uint32(d[t][i])+uint32(other[t][i]))
+// error returns the sum of the distances from the nearest places, with those of channel k added; or the limit or more, if it has reached
+// that. Distances above 65535 are 65535.
+func (c *colors) error(others *distances, k int, places [4]int32, limit int32) (err int32) {
+	for i := range c.x[:c.n] {
+		x, o := c.x[i][k], &others[i]
+		r, s, t, u := x-places[0], x-places[1], x-places[2], x-places[3]
+		err += min(o[0]+r*r, o[1]+s*s, o[2]+t*t, o[3]+u*u, 65535)
+		if err >= limit {
+			break
 		}
-		err += int32(least)
 	}
 	return err
 }
@@ -379,14 +384,17 @@ func between(a, b, place, last int32) int32 {
 	return (a*(3-place) + b*place) / 3
 }
 
-// palette returns the colours of the places, first to last.
+// places returns the places of a channel. If there are three, the fourth is the third.
+func (e *ends) places(k int) [4]int32 {
+	a, b := widen(e.q[0][k], k), widen(e.q[1][k], k)
+	return [4]int32{a, between(a, b, 1, e.last), between(a, b, 2, e.last), b}
+}
+
+// palette returns the colours of the places.
 func (e *ends) palette() (p [4]rgb) {
 	for k := range 3 {
-		a, b := widen(e.q[0][k], k), widen(e.q[1][k], k)
-		p[0][k], p[1][k], p[2][k] = a, between(a, b, 1, e.last), between(a, b, 2, e.last)
-		if e.last == 3 {
-			p[3][k] = b
-		}
+		v := e.places(k)
+		p[0][k], p[1][k], p[2][k], p[3][k] = v[0], v[1], v[2], v[3]
 	}
 	return p
 }
