@@ -219,6 +219,10 @@ func (c *colors) reach(axis rgb) (least, most int32) {
 
 // refine alternately chooses places for the endpoints and endpoints for the places, while the error decreases.
 func (c *colors) refine(e ends, rounds int) (ends, int32) {
+	if c.by != nil && c.n == 16 {
+		err := refineEnds(&c.by.pixels[0][0], &c.sum[0], int(e.last), rounds, &e.q[0][0])
+		return e, err
+	}
 	f, err := c.assign(&e)
 	for range rounds {
 		if f.n*f.tt == f.t*f.t {
@@ -289,7 +293,7 @@ func (c *colors) again(e ends, err int32, f Format) (ends, int32) {
 		}
 	}
 	if least < worst && best != e {
-		if _, now := c.assign(&best); now < err {
+		if _, now := c.refine(best, 0); now < err {
 			return best, now
 		}
 	}
@@ -401,9 +405,6 @@ func (e *ends) palette() (p [4]rgb) {
 
 // assign gives each pixel the nearest place along the line, and returns the sum of squared errors.
 func (c *colors) assign(e *ends) (fit, int32) {
-	if c.by != nil && c.n == 16 {
-		return c.assignLanes(e)
-	}
 	p := e.palette()
 	d := rgb{p[e.last&3][0] - p[0][0], p[e.last&3][1] - p[0][1], p[e.last&3][2] - p[0][2]}
 	middle := rgb{2: 1 << 30} // unreachable with three places, but small enough that differences do not overflow
@@ -438,10 +439,6 @@ func (f *fit) solve() (ends, int32) {
 	l := f.last
 	aa, ab, bb := f.n*l*l-2*l*f.t+f.tt, l*f.t-f.tt, f.tt // of a*a, a*b, b*b, times l*l
 	det, half := 1/float32(aa*bb-ab*ab), 1/float32(bb)
-	if lanes {
-		e, sum := f.solveLanes(aa, ab, bb, det, half)
-		return e, sum * (36 / (l * l))
-	}
 	e := ends{last: l}
 	var sum int32
 	for k := range 3 {

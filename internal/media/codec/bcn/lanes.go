@@ -74,15 +74,8 @@ func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
 	return same
 }
 
-// word returns a colour or an endpoint in the layout of endSums and nearestLanes.
+// word returns a colour in the layout of nearestLanes.
 func (v *rgb) word() uint64 { return uint64(v[0]) | uint64(v[1])<<16 | uint64(v[2])<<32 }
-
-// assignLanes is assign in vector code.
-func (c *colors) assignLanes(e *ends) (fit, int32) {
-	var s [12]int32
-	endSums(&c.by.pixels[0][0], e.q[0].word(), e.q[1].word(), int(e.last), &s)
-	return fit{last: e.last, n: 16, t: s[0], tt: s[1], tx: rgb{s[4], s[5], s[6]}, x: c.sum}, s[2]
-}
 
 // codesLanes returns the codes of the places nearest to the pixels.
 func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
@@ -93,14 +86,6 @@ func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 		places[i], by[i] = x.word(), uint32(codes[i])
 	}
 	return uint64(nearestLanes(&c.by.pixels[0][0], &places, &by))
-}
-
-// solveLanes is the part of solve after the sums of squares of a and b and of their products.
-func (f *fit) solveLanes(aa, ab, bb int32, det, half float32) (ends, int32) {
-	sums := [8]int32{f.tx[0], f.tx[1], f.tx[2], 0, f.x[0], f.x[1], f.x[2]}
-	var q [8]int32
-	sum := solveLanes(&sums, f.last, aa, ab, bb, det, half, &q)
-	return ends{f.last, [2]rgb{{q[0], q[1], q[2]}, {q[4], q[5], q[6]}}}, sum
 }
 
 // solveTop returns the best endpoints for the most promising shapes, solving eight uses of them at once.

@@ -7,11 +7,10 @@ var lanes = false
 
 func channelLanes(*[64]byte, int, *uint16) uint64 { return 0 }
 
-func endSums(_ *uint32, _, _ uint64, _ int, _ *[12]int32)                          {}
 func shapeGains(_ *[3][16]float32, _ *float32, _ *float32, _ *int32, _ *[24]int32) {}
 func shapesAbove(_ *int32, _ int, _ int32, _ *uint16) int                          { return 0 }
 
-func solveLanes(_ *[8]int32, _, _, _, _ int32, _, _ float32, _ *[8]int32) int32 { return 0 }
+func refineEnds(_ *uint32, _ *int32, _, _ int, _ *int32) int32 { return 0 }
 
 func polishEnds(*uint32, int, *int32) int32 { return 0 }
 

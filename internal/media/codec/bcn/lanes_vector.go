@@ -11,10 +11,7 @@ func channelLanes(pixels *[64]byte, at int, starts *uint16) uint64
 func polishEnds(pixels *uint32, last int, ends *int32) int32
 
 //go:noescape
-func endSums(pixels *uint32, first, second uint64, last int, sums *[12]int32)
-
-//go:noescape
-func solveLanes(sums *[8]int32, last, aa, ab, bb int32, det, half float32, ends *[8]int32) int32
+func refineEnds(pixels *uint32, sum *int32, last, rounds int, ends *int32) int32
 
 //go:noescape
 func solveEight(sums *[6][8]int32, x *int32, ends *[6][8]int32, errs *[8]int32)
