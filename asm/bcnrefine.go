@@ -110,12 +110,7 @@ func (r *refineCode) between() {
 		VMOVDQU(r.pixels.Offset(k*lane), y(2*k))
 		VMOVDQU(r.pixels.Offset((2+k)*lane), y(2*k+1))
 	}
-	weights, at := GP64(), GP64()
-	LEAQ(r.first, weights)
-	MOVQ(r.last, at)
-	SUBQ(Imm(2), at)
-	IMUL3Q(Imm(3*lane), at, at)
-	ADDQ(at, weights)
+	weights := weightsOf(r.first, r.last)
 	VPACKUSDW(reg.X5, reg.X5, reg.X6)
 	VPACKUSDW(reg.X4, reg.X4, reg.X5)
 	for i, v := range []reg.VecPhysical{reg.X5, reg.X6} {
@@ -205,13 +200,7 @@ func (r *refineCode) sumUp() {
 	VEXTRACTI128(Imm(1), y(6), reg.X7)
 	VPADDD(reg.X7, reg.X6, reg.X6)
 	VMOVDQU(reg.X6, r.sums)
-	VPUNPCKLDQ(blues, red, y(6))
-	VPUNPCKHDQ(blues, red, y(7))
-	VPADDW(y(7), y(6), y(6))
-	VEXTRACTI128(Imm(1), y(6), reg.X7)
-	VPADDW(reg.X7, reg.X6, reg.X6)
-	VPSHUFD(Imm(0x4e), reg.X6, reg.X7)
-	VPADDW(reg.X7, reg.X6, reg.X6)
+	sumColors(red, blues)
 	VPMOVZXWD(reg.X6, y(6))
 	VMOVDQU(y(6), r.sums.Offset(16))
 }
