@@ -103,8 +103,8 @@ func (r *refineCode) constants() {
 	r.floats = doubles(func(i int) uint32 { return math.Float32bits([2]float32{255, 0.5}[i%2]) })
 }
 
-// between finds the places between the endpoints in X4 and X5, and what tells which one is nearest. It leaves reds and greens of the places in Y4, blues in Y5, and the
-// direction of the line, doubled, in Y6 and Y8.
+// between finds the places between the endpoints in X4 and X5, and what tells which one is nearest. It leaves reds and greens of the
+// places in Y4, blues in Y5, and the direction of the line, doubled, in Y6 and Y8.
 func (r *refineCode) between() {
 	for k := range 2 { // Y0 to Y3: red and green, blue and 0
 		VMOVDQU(r.pixels.Offset(k*lane), y(2*k))
@@ -242,8 +242,8 @@ func (r *refineCode) solve() {
 	xa, xb, zero, full := y(0), y(13), y(2), y(3)
 	bb, ab, aa, det, half := y(4), y(5), y(6), reg.Y14, reg.Y15
 	VBROADCASTI128(r.sums.Offset(16), xb)
-	VPMULLD(xa, xb, xb) // the last place
-	VBROADCASTI128(r.sum, xa)
+	VPMULLD(xa, xb, xb)       // the last place
+	VBROADCASTI128(r.sum, xa) // the fourth number does not count
 	VPMULLD(y(1), xa, xa)
 	VPSUBD(xb, xa, xa)
 	VPXOR(zero, zero, zero)

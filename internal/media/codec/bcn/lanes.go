@@ -74,16 +74,13 @@ func (c *colors) loadLanes(pixels *[64]byte) (same bool) {
 	return same
 }
 
-// word returns a colour in the layout of nearestLanes.
-func (v *rgb) word() uint64 { return uint64(v[0]) | uint64(v[1])<<16 | uint64(v[2])<<32 }
-
 // codesLanes returns the codes of the places nearest to the pixels.
 func (c *colors) codesLanes(p *[4]rgb, last int32, codes *[4]uint64) uint64 {
 	var places [4]uint64
 	var by [4]uint32
 	for i := range places {
 		x := &p[min(int32(i), last)&3]
-		places[i], by[i] = x.word(), uint32(codes[i])
+		places[i], by[i] = uint64(x[0])|uint64(x[1])<<16|uint64(x[2])<<32, uint32(codes[i])
 	}
 	return uint64(nearestLanes(&c.by.pixels[0][0], &places, &by))
 }
