@@ -160,6 +160,7 @@ const (
 	DataInvalid          Code = "K1113" // breaks its schema
 	DataReferenceMissing Code = "K1114" // names an asset that is not there
 	DataReference        Code = "K1115" // cannot be an asset's name
+	DataEmpty            Code = "K1116" // a table without rows
 )
 
 // More of the project file and its rules (K0013..K0029).

@@ -1,4 +1,4 @@
-// Package data is the processor of structured data: JSON, TOML, YAML and CSV become canonical JSON
+// Package data is the processor of structured data: JSON, TOML, YAML, CSV and properties become canonical JSON
 // or MessagePack, checked against a JSON schema if there is one.
 //
 // Its rules: products do not depend on how the source was written; a schema and everything that it
@@ -18,9 +18,10 @@ import (
 // Settings of the data processor.
 type Settings struct {
 	Format     string `toml:"format" values:"json,msgpack" doc:"What the game loads: canonical JSON or MessagePack."`
-	Input      string `toml:"input" values:"auto,json,relaxed,toml,yaml,csv" doc:"How the source is written. auto goes by the extension; relaxed is JSON with comments, trailing commas and text without quotes (JSON5, libGDX)."`
+	Input      string `toml:"input" values:"auto,json,relaxed,toml,yaml,csv,tsv,properties" doc:"How the source is written. auto goes by the extension; relaxed is JSON with comments, trailing commas and text without quotes (JSON5, libGDX), tsv a table with tabs between cells."`
 	Schema     string `toml:"schema" doc:"JSON schema to check against: a path relative to the asset's folder, or from the source root if it begins with a slash."`
 	References string `toml:"references" values:"path,uuid" doc:"What is written in place of a reference to another asset: its id or its UUID."`
+	Header     bool   `toml:"header" doc:"Whether the first row of a CSV file has the names of its columns. Without them, a row is an array."`
 	Delimiter  string `toml:"delimiter" values:"comma,semicolon,tab" doc:"What stands between the cells of a CSV file."`
 	CSVTypes   string `toml:"csv_types" values:"infer,string" doc:"Whether the cells of a CSV file become numbers, booleans and null where they look so, or are strings."`
 }
@@ -35,10 +36,10 @@ func New() Processor { return Processor{&shelf{}} }
 func (Processor) Info() processor.Info {
 	return processor.Info{
 		Name:       "data",
-		Version:    5,
-		Summary:    "JSON, TOML, YAML and CSV to canonical JSON or MessagePack, checked against a JSON schema",
+		Version:    6,
+		Summary:    "JSON, TOML, YAML, CSV and properties to canonical JSON or MessagePack, checked against a JSON schema",
 		Extensions: document.Extensions(),
-		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer"},
+		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer", Header: true},
 		Products: []processor.ProductType{
 			{Type: "data", Extension: ".json", Doc: "Canonical JSON. A .json source keeps its name."},
 			{Type: "data", Extension: ".msgpack", Doc: "MessagePack, with format = \"msgpack\"."},

@@ -28,6 +28,10 @@ func with(change func(*Settings)) *Settings {
 }
 
 func set(t *testing.T, s *Settings, key, value string) {
+	if key == "header" {
+		s.Header = value == "true"
+		return
+	}
 	fields := map[string]*string{
 		"format": &s.Format, "input": &s.Input, "schema": &s.Schema, "references": &s.References, "delimiter": &s.Delimiter, "csv_types": &s.CSVTypes,
 	}
@@ -104,6 +108,9 @@ func tell(b *strings.Builder, r processortest.Result) {
 		if p.Hint != "" {
 			fmt.Fprintf(b, "    %s\n", p.Hint)
 		}
+	}
+	for _, p := range r.Warnings {
+		fmt.Fprintf(b, "warning %s %s\n    %s\n", p.Code, p.Text, p.Hint)
 	}
 	for _, o := range r.Observations {
 		fmt.Fprintf(b, "saw %s\n", o)

@@ -21,7 +21,7 @@ func readSource(ctx context.Context, job processor.Job, s *Settings) (document.V
 			return document.Value{}, &processor.Problem{
 				Code: string(diag.DataInput),
 				Text: fmt.Sprintf("the extension %q does not say how the data is written", path.Ext(file)),
-				Hint: `set input to one of json, relaxed, toml, yaml, csv`,
+				Hint: `set input to one of json, relaxed, toml, yaml, csv, tsv, properties`,
 			}
 		}
 	}
@@ -33,10 +33,8 @@ func readSource(ctx context.Context, job processor.Job, s *Settings) (document.V
 	case "relaxed":
 		v, err := document.Under(ctx).RelaxedJSON(data)
 		return v, problem(err, "")
-	case "csv":
-		comma := map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}[s.Delimiter]
-		v, err := document.Under(ctx).CSV(data, document.CSVOptions{Comma: comma, Strings: s.CSVTypes == "string"})
-		return v, problem(err, "")
+	case "csv", "tsv":
+		return readTable(ctx, job, data, input == "tsv", s)
 	}
 	v, err := parse(ctx, input, data)
 	if err != nil && input == "json" {
@@ -45,12 +43,34 @@ func readSource(ctx context.Context, job processor.Job, s *Settings) (document.V
 	return v, problem(err, "")
 }
 
+// readTable reads a table, and warns of one without a row.
+func readTable(ctx context.Context, job processor.Job, data []byte, tabs bool, s *Settings) (document.Value, error) {
+	comma := map[string]rune{"comma": ',', "semicolon": ';', "tab": '\t'}[s.Delimiter]
+	if tabs {
+		comma = '\t'
+	}
+	v, err := document.Under(ctx).CSV(data, document.CSVOptions{Comma: comma, Strings: s.CSVTypes == "string", NoHeader: !s.Header})
+	if err != nil {
+		return v, problem(err, "")
+	}
+	if rows, ok := v.V.([]document.Value); ok && len(rows) == 0 {
+		hint := "add rows; if the first line is a row itself, set header = false"
+		if !s.Header {
+			hint = "add rows"
+		}
+		job.Warn(*problemAt(diag.DataEmpty, "", document.Pos{}, hint, "the table has no rows"))
+	}
+	return v, nil
+}
+
 func parse(ctx context.Context, input string, data []byte) (document.Value, error) {
 	switch input {
 	case "toml":
 		return document.Under(ctx).TOML(data)
 	case "yaml":
 		return document.Under(ctx).YAML(data)
+	case "properties":
+		return document.Under(ctx).Properties(data)
 	}
 	return document.Under(ctx).JSON(data)
 }

@@ -1,7 +1,7 @@
-// Package document reads JSON, TOML, YAML and CSV into one model, in which every value has its position in the source. It
+// Package document reads JSON, TOML, YAML, CSV and Java's properties into one model, in which every value has its position in the source. It
 // writes the model as canonical JSON or as MessagePack.
 //
-// Text must be UTF-8 (a byte order mark is skipped). A key occurs only once in an object. Numbers are exact or refused, so
+// Text must be UTF-8 (a byte order mark is skipped); properties may be ISO 8859-1. A key occurs only once in an object. Numbers are exact or refused, so
 // there are no infinities and no integers beyond 64 bits. Memory is limited before it is allocated, also if aliases and
 // headers multiply the content. All errors are an [*Error].
 package document
@@ -143,6 +143,12 @@ func CSV(data []byte, o CSVOptions) (Value, error) { return Under(context.Backgr
 
 // CommaCSV is [CSV] with commas between cells.
 func CommaCSV(data []byte) (Value, error) { return CSV(data, CSVOptions{}) }
+
+// TabCSV is [CSV] with tabs between cells.
+func TabCSV(data []byte) (Value, error) { return CSV(data, CSVOptions{Comma: '\t'}) }
+
+// Properties reads a file of Java's properties; see Reader.Properties.
+func Properties(data []byte) (Value, error) { return Under(context.Background()).Properties(data) }
 
 // Fault is the kind of an error.
 type Fault uint8

@@ -19,6 +19,9 @@ func readers() map[string]func([]byte) (Value, error) {
 		"csv;": func(b []byte) (Value, error) {
 			return CSV(b, CSVOptions{Comma: ';', Strings: true})
 		},
+		"rows":       func(b []byte) (Value, error) { return CSV(b, CSVOptions{NoHeader: true}) },
+		"tsv":        TabCSV,
+		"properties": Properties,
 	}
 }
 
@@ -43,6 +46,19 @@ func TestRead(t *testing.T) {
 		{"csv", "id,n,f,t,e,q,z\nx,1,2.5,true,,\"3\",007\n\n\"a\"\"b\nc\",0,1e3,false,\"\",null,-1\n", `[{"e":null,"f":2.5,"id":"x","n":1,"q":"3","t":true,"z":"007"},{"e":"","f":1000,"id":"a\"b\nc","n":0,"q":"null","t":false,"z":-1}]`},
 		{"csv", "a\n", `[]`},
 		{"csv;", "a;b\r\n1;x,y\r\n", `[{"a":"1","b":"x,y"}]`},
+		{"csv", "a,b\r1,2\r\r3,\"x\ry\"\r", `[{"a":1,"b":2},{"a":3,"b":"x\ry"}]`}, // old Macs
+		{"csv", "a,b\r\r\n1,2\r\r\n", `[{"a":1,"b":2}]`},                          // converted twice
+		{"csv", "a,b,\n1,2,\n3,4\n5,,\n", `[{"a":1,"b":2},{"a":3,"b":4},{"a":5,"b":null}]`},
+		{"csv", "a,b, ,\n1,2,,\n", `[{"a":1,"b":2}]`},
+		{"rows", "1,x\n2,\"3\"\n", `[[1,"x"],[2,"3"]]`},
+		{"rows", "a,a,\n,,\n", `[["a","a",null],[null,null,null]]`},
+		{"rows", "", `[]`},
+		{"tsv", "a\tb,c\n1\tx;y\n", `[{"a":1,"b,c":"x;y"}]`},
+		{"properties", "# c\n! d\n\n a = b \nc:d\ne f=g\nh\ni=\n", `{"a":"b ","c":"d","e":"f=g","h":"","i":""}`},
+		{"properties", "a\\ b\\=c = \\ x\\ty\\\\z\\q\nlong = one, \\\n   two\\\r\n, three\r\nlast = \\", `{"a b=c":" x\ty\\zq","last":"","long":"one, two, three"}`},
+		{"properties", "a = \\u00e9\\ud83d\\ude00é \"x\rb=1\r", `{"a":"é😀é \"x","b":"1"}`},
+		{"properties", "caf\xe9 = \xfc", `{"café":"ü"}`},
+		{"properties", "", `{}`},
 	} {
 		v, err := readers()[c.reader]([]byte(c.text))
 		if err != nil {
@@ -101,6 +117,16 @@ func TestRefuse(t *testing.T) {
 		{"toml", strings.Repeat("a.", 300) + "b = 1", Limit, "values are nested more than 200"},
 		{"toml", strings.Repeat("\n", maxMarks+1), Limit, "more than 2097152 separators"},
 		{"toml", "a.b = 1\n[a]\n", Syntax, "2:2: "},
+		{"csv", "a,b,\n1,2,3\n", Syntax, "2:5: column 3 has a value, but no name"},
+		{"csv", "a,,b\n1,2,3\n", Syntax, "1:3: column 2 has no name"},
+		{"csv", ",\n1,2\n", Syntax, "1:1: column 1 has no name"},
+		{"csv", "a,b\r1\r", Ragged, `2:1: the row ends after cell 1 of 2; "b" is missing`},
+		{"rows", "1,2\n3\n", Ragged, "2:1: the row has 1 cells, the first row 2"},
+		{"rows", "1\n3,4,5\n", Ragged, "2:3: the row has 3 cells, the first row 1"},
+		{"properties", "a = 1\n b = 2\na: 3", Duplicate, `3:1: key "a" is given again; the first is at 1:1`},
+		{"properties", "a = x\\u12g4", Syntax, `1:6: \u needs four hexadecimal digits`},
+		{"properties", "a = \\ud800x", Encoding, `1:5: \ud800 is half a character`},
+		{"properties", "\xff\xfea\x00", Encoding, "1:1: the file is UTF-16"},
 		{"yaml", "a: 1\nb:\n\tc: 2\n", Syntax, "3:1: found character that cannot start any token"},
 		{"yaml", "- a\nb: 1", Syntax, "2: did not find expected '-' indicator"},
 		{"yaml", "a: 1\né: *x\n", Syntax, `2:4: there is no anchor "x" above`},

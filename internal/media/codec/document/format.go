@@ -12,9 +12,11 @@ var formats = [...]struct{ name, extensions string }{
 	{"toml", ".toml"},
 	{"yaml", ".yaml .yml"},
 	{"csv", ".csv"},
+	{"tsv", ".tsv"},
+	{"properties", ".properties"},
 }
 
-// FormatOf returns the format for a file's extension: "json", "toml", "yaml", "csv", or "".
+// FormatOf returns the format for a file's extension: "json", "toml", "yaml", "csv", "tsv", "properties", or "".
 func FormatOf(file string) string {
 	ext := strings.ToLower(path.Ext(file))
 	for _, f := range formats {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -110,7 +111,7 @@ func FuzzYAML(f *testing.F) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"a,b\n1,x\n,\"q\"\"r\"\n", "a;b\n1;2\n", "a\n\"x\ny\"\n\n1e5\n", "a,a\n", "a\n1,2\n", "a,b\n1\n", "a\n\"\n", "ä,ö\nü,1\n"} {
+	for _, s := range []string{"a,b\n1,x\n,\"q\"\"r\"\n", "a;b\n1;2\n", "a\n\"x\ny\"\n\n1e5\n", "a,a\n", "a\n1,2\n", "a,b\n1\n", "a\n\"\n", "ä,ö\nü,1\n", "a,b,\r1,2,\r"} {
 		f.Add([]byte(s), false)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, semicolon bool) {
@@ -118,7 +119,22 @@ func FuzzCSV(f *testing.F) {
 		if semicolon {
 			o = CSVOptions{Comma: ';', Strings: true}
 		}
-		v, err := CSV(text, o)
-		check(t, text, v, err)
+		for _, o.NoHeader = range []bool{false, true} {
+			v, err := CSV(text, o)
+			check(t, unixLines(text, true), v, err)
+		}
+	})
+}
+
+func FuzzProperties(f *testing.F) {
+	for _, s := range []string{"a = b\n", "# c\r\na\\ b: \\u00e9\\\n  x\r", "\\", "a=\\ud83d\\ude00", "caf\xe9", "= x", ":", "a\\"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := Properties(text)
+		if !utf8.Valid(text) {
+			return // each byte is a character; places are those of the characters
+		}
+		check(t, unixLines(text, false), v, err)
 	})
 }
