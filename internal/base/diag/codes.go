@@ -195,6 +195,7 @@ const (
 	ModelImageUse     Code = "K1416" // one image as colour and as data
 	ModelImageAsset   Code = "K1417" // an image that is not an asset, or makes no product
 	ModelMoreProblems Code = "K1418" // more than are shown
+	ModelNotFinite    Code = "K1419" // NaN, infinite, or too large for a float
 	ModelImageSpace   Code = "K1430" // an image file's texture is sRGB where a material wants measures, or the other way round
 )
 

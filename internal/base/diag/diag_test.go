@@ -178,6 +178,11 @@ func TestNearest(t *testing.T) {
 	if got := DidYouMean("textur", c); got != `did you mean "texture"?` {
 		t.Error(got)
 	}
+	for word, form := range map[string]string{"\u00e9.png": "NFD", "e\u0301.png": "NFC"} {
+		if got := DidYouMean(word, []string{"e.png", "\u00e9.png", "e\u0301.png"}); !strings.Contains(got, "another Unicode form ("+form+")") {
+			t.Error(got)
+		}
+	}
 	if got := DidYouMean("nothing like it", c); got != "" {
 		t.Error(got)
 	}

@@ -1,6 +1,10 @@
 package diag
 
-import "fmt"
+import (
+	"fmt"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // Nearest is the candidate most similar to word, or "" if none is similar enough to be a typing
 // error: at most a third of its letters may differ (Damerau-Levenshtein distance, optimal string
@@ -18,8 +22,20 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// DidYouMean is `did you mean "x"?` for the nearest candidate, or "".
+// DidYouMean is `did you mean "x"?` for the nearest candidate, or "". A name that looks the same on a screen is said to be
+// in another Unicode form: é is one character (NFC) or an e with an accent (NFD, as older Macs name files).
 func DidYouMean(word string, candidates []string) string {
+	composed := norm.NFC.String(word)
+	for _, c := range candidates {
+		if c == word || norm.NFC.String(c) != composed {
+			continue
+		}
+		form := "NFD"
+		if norm.NFC.IsNormalString(c) {
+			form = "NFC"
+		}
+		return fmt.Sprintf("there is %q, which looks the same and is written in another Unicode form (%s); write both in one, best in NFC", c, form)
+	}
 	if n := Nearest(word, candidates); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)
 	}

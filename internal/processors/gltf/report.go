@@ -36,6 +36,8 @@ func code(p codec.Problem) (code diag.Code, hint string) {
 		return diag.ModelMesh, exportHint
 	case codec.Animation:
 		return diag.ModelAnimation, exportHint
+	case codec.NotFinite:
+		return diag.ModelNotFinite, "find the vertex, bone or key without a place in the program that made the model, and export again"
 	case codec.Extension:
 		return diag.ModelExtension, "make sure that the game's loader knows this extension"
 	case codec.DataURI:

@@ -94,13 +94,6 @@ func (c *checker) checkBuffers() {
 	for i, b := range c.tables["buffers"] {
 		length, ok := c.integer(b, "byteLength", 1, missing)
 		uri := c.optional(b, "uri", String)
-		if b.Get("uri") == nil && !isFallback(b) && !(i == 0 && c.doc.BIN != nil) {
-			if i == 0 && c.doc.glb {
-				c.broken(b, Property, `the buffer has no "uri", and the file has no binary chunk`)
-			} else {
-				c.broken(b, Property, `the buffer has no "uri"`)
-			}
-		}
 		if !ok || isFallback(b) && uri == nil {
 			continue
 		}
@@ -111,6 +104,30 @@ func (c *checker) checkBuffers() {
 		if i < len(c.buffers) && c.buffers[i] != nil && int64(len(c.buffers[i])) < length {
 			c.broken(b, Bounds, "the buffer says %d bytes, but its data have %d", length, len(c.buffers[i]))
 			c.buffers[i] = nil
+		}
+	}
+}
+
+// checkEmpty reports the buffers without bytes that a view needs. Others are valid: their bytes come from an application.
+func (c *checker) checkEmpty() {
+	needed := map[int]bool{}
+	for _, v := range c.views {
+		needed[v.buffer] = true
+	}
+	for _, v := range c.tables["bufferViews"] {
+		for _, ext := range meshopt {
+			if m := v.Path("extensions", ext); m != nil {
+				needed[int(m.int("buffer", -1))] = true
+			}
+		}
+	}
+	for i, b := range c.tables["buffers"] {
+		switch {
+		case b.Get("uri") != nil || isFallback(b) || i == 0 && c.doc.BIN != nil || !needed[i]:
+		case i == 0 && c.doc.glb:
+			c.broken(b, Property, `the buffer has no "uri", and the file has no binary chunk`)
+		default:
+			c.broken(b, Property, `the buffer has no "uri"`)
 		}
 	}
 }
@@ -151,6 +168,7 @@ func (c *checker) checkViews() {
 			}
 		}
 	}
+	c.checkEmpty()
 }
 
 // checkRange checks an object that refers to bytes of a buffer.
@@ -265,6 +283,41 @@ func (c *checker) fits(v *Value, a *accessor) bool {
 		c.loadable(v, Layout, "the stride of %d is not a multiple of %d as a component of type %d needs", a.stride, n, a.component)
 	}
 	return true
+}
+
+// checkFloats reports the first number of each accessor of floats that is NaN or infinite: a vertex there is drawn anywhere.
+// Such an accessor is not checked further.
+func (c *checker) checkFloats() {
+	for i, v := range c.tables["accessors"] {
+		a := &c.accessors[i]
+		if !a.ok || a.component != cFloat {
+			continue
+		}
+		if at, f := c.notFinite(a); at >= 0 {
+			c.broken(v, NotFinite, "element %d has the number %v", at, f)
+			a.ok = false
+		} else if a.sparse != nil {
+			if at, f := c.notFinite(&a.sparse.values); at >= 0 {
+				c.broken(v.Path("sparse", "values"), NotFinite, "sparse value %d has the number %v", at, f)
+				a.ok = false
+			}
+		}
+	}
+}
+
+// notFinite returns the first element with a number that is NaN or infinite, and the number; -1 if there is none.
+func (c *checker) notFinite(a *accessor) (int, float32) {
+	const exponent = 0x7f800000
+	at := 0
+	for e := range c.reader(a) {
+		for b := e.data; len(b) >= 4; b = b[4:] {
+			if bits := binary.LittleEndian.Uint32(b); bits&exponent == exponent {
+				return at, math.Float32frombits(bits)
+			}
+		}
+		at++
+	}
+	return -1, 0
 }
 
 func (c *checker) checkSparse(v *Value, base accessor) *sparse {

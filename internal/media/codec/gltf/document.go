@@ -52,6 +52,7 @@ const (
 	Hierarchy                // of nodes and scenes
 	Mesh                     // attributes, indices, morph targets
 	Animation                // animations and skins
+	NotFinite                // NaN or infinite
 	Extension                // a required extension that is unknown
 	DataURI                  // not decodable
 	Problems                 // number of classes
@@ -91,7 +92,8 @@ type Document struct {
 	Root *Value
 	BIN  []byte // the binary chunk of a .glb, or nil
 
-	glb bool
+	glb   bool
+	wrong []string // what is wrong with the container of a .glb, and loaders pass over
 }
 
 // Read reads a .gltf or .glb, which it distinguishes by the first bytes. The document has slices of data. Errors are a
@@ -106,10 +108,11 @@ func Read(data []byte, lim Limits) (*Document, error) {
 		return nil, &Finding{Problem: Version, Text: "this is binary glTF 1.0 (KHR_binary_glTF, a .glb of version 1); only glTF 2.0 can be read"}
 	}
 	if d.glb {
-		var err error
-		if text, d.BIN, err = splitGLB(data); err != nil {
+		c, err := splitGLB(data)
+		if err != nil {
 			return nil, &Finding{Problem: Container, Text: err.Error()}
 		}
+		text, d.BIN, d.wrong = c.json, c.bin, c.wrong
 	}
 	if len(text) > lim.JSON {
 		return nil, &Finding{Problem: TooBig, Text: fmt.Sprintf("%d bytes of JSON are over the limit of %d", len(text), lim.JSON)}

@@ -28,47 +28,78 @@ const Alignment = 16
 // isGLB reports whether data is a .glb, by its first bytes, since file name extensions may be wrong.
 func isGLB(data []byte) bool { return len(data) >= 4 && string(data[:4]) == glbMagic }
 
-// splitGLB returns the chunks. bin is nil if the file has no binary chunk.
-func splitGLB(data []byte) (json, bin []byte, err error) {
+// container is what a .glb holds.
+type container struct {
+	json, bin []byte   // bin is nil if the file has no binary chunk
+	wrong     []string // violations that loaders pass over
+}
+
+// splitGLB returns the chunks. The JSON and the binary chunk have to be complete; whatever follows may be wrong, since loaders
+// do not look at it. A chunk whose length is not a multiple of 4 is followed by the next one without padding, as loaders read it.
+func splitGLB(data []byte) (c container, err error) {
 	if len(data) < glbHeader+chunkHeader {
-		return nil, nil, fmt.Errorf("the file is cut off: %d bytes are too few for a .glb", len(data))
+		return c, fmt.Errorf("the file is cut off: %d bytes are too few for a .glb", len(data))
 	}
 	if v := binary.LittleEndian.Uint32(data[4:]); v != 2 {
-		return nil, nil, fmt.Errorf("the container has version %d, not 2", v)
+		return c, fmt.Errorf("the container has version %d, not 2", v)
 	}
 	length := uint64(binary.LittleEndian.Uint32(data[8:]))
 	switch {
 	case length > uint64(len(data)):
-		return nil, nil, fmt.Errorf("the file is cut off: its header says %d bytes, there are %d", length, len(data))
+		return c, fmt.Errorf("the file is cut off: its header says %d bytes, there are %d", length, len(data))
+	case length < glbHeader+chunkHeader:
+		return c, fmt.Errorf("the file's header says %d bytes, there are %d", length, len(data))
 	case length < uint64(len(data)):
-		return nil, nil, fmt.Errorf("the file's header says %d bytes, there are %d", length, len(data))
+		c.wrong = append(c.wrong, fmt.Sprintf("the file's header says %d bytes, there are %d; the last %d are ignored", length, len(data), uint64(len(data))-length))
+		data = data[:length]
 	}
 	for pos, n := glbHeader, 0; pos < len(data); n++ {
-		if len(data)-pos < chunkHeader {
-			return nil, nil, fmt.Errorf("%d bytes after the last chunk are not a chunk", len(data)-pos)
+		size, err := c.chunk(n, data[pos:])
+		if err != nil {
+			return c, err
 		}
-		size := uint64(binary.LittleEndian.Uint32(data[pos:]))
-		kind := string(data[pos+4 : pos+8])
-		body := data[pos+chunkHeader:]
-		switch {
-		case size > uint64(len(body)):
-			return nil, nil, fmt.Errorf("chunk %d says %d bytes, but only %d are left in the file", n, size, len(body))
-		case size%4 != 0:
-			return nil, nil, fmt.Errorf("chunk %d has %d bytes, which is not a multiple of 4", n, size)
-		case (n == 0) != (kind == chunkJSON):
-			return nil, nil, fmt.Errorf("chunk %d has the type %q; the first chunk, and no other, holds the JSON", n, kind)
-		case kind == chunkBIN && n != 1:
-			return nil, nil, fmt.Errorf("chunk %d holds binary data, which only chunk 1 may", n)
+		if size == 0 {
+			break
 		}
-		body = body[:size:size]
-		if kind == chunkJSON {
-			json = body
-		} else if kind == chunkBIN {
-			bin = body
-		}
-		pos += chunkHeader + int(size)
+		pos += size
 	}
-	return json, bin, nil
+	return c, nil
+}
+
+// chunk reads chunk n, at the start of data, and returns its size with its header; 0 is the end of what can be read.
+func (c *container) chunk(n int, data []byte) (int, error) {
+	if len(data) < chunkHeader {
+		if n == 0 {
+			return 0, fmt.Errorf("the file is cut off in its first chunk")
+		}
+		c.wrong = append(c.wrong, fmt.Sprintf("%d bytes after the last chunk are not a chunk; they are ignored", len(data)))
+		return 0, nil
+	}
+	size := uint64(binary.LittleEndian.Uint32(data))
+	kind := string(data[4:chunkHeader])
+	body := data[chunkHeader:]
+	needed := n == 0 || n == 1 && kind == chunkBIN
+	switch {
+	case n == 0 && kind != chunkJSON:
+		return 0, fmt.Errorf("chunk 0 has the type %q; the first chunk holds the JSON", kind)
+	case size > uint64(len(body)) && needed:
+		return 0, fmt.Errorf("chunk %d says %d bytes, but only %d are left in the file", n, size, len(body))
+	case size > uint64(len(body)):
+		c.wrong = append(c.wrong, fmt.Sprintf("chunk %d says %d bytes, but only %d are left in the file; it is ignored", n, size, len(body)))
+		return 0, nil
+	case size%4 != 0:
+		c.wrong = append(c.wrong, fmt.Sprintf("chunk %d has %d bytes, which is not a multiple of 4", n, size))
+	case n > 0 && kind == chunkJSON, n > 1 && kind == chunkBIN:
+		c.wrong = append(c.wrong, fmt.Sprintf("chunk %d has the type %q, which only an earlier chunk may have; it is ignored", n, kind))
+	}
+	body = body[:size:size]
+	switch {
+	case n == 0:
+		c.json = body
+	case n == 1 && kind == chunkBIN:
+		c.bin = body
+	}
+	return chunkHeader + int(size), nil
 }
 
 // AppendGLB appends a .glb of the JSON and the binary chunk, unless that is empty. The JSON is padded so that the binary

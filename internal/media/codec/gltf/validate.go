@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -52,6 +53,9 @@ func Validate(doc *Document, buffers [][]byte, lim Limits) Report {
 	if !c.asset() {
 		return c.Report
 	}
+	for _, text := range doc.wrong {
+		c.loadable(nil, Container, "%s", text)
+	}
 	for _, t := range tables {
 		c.tables[t[0]] = c.objects(doc.Root, t[0])
 		for _, v := range c.tables[t[0]] {
@@ -62,6 +66,7 @@ func Validate(doc *Document, buffers [][]byte, lim Limits) Report {
 	c.checkBuffers()
 	c.checkViews()
 	c.checkAccessors()
+	c.checkFloats()
 	c.checkImages()
 	c.checkMaterials()
 	c.checkMeshes()
@@ -268,6 +273,10 @@ func (c *checker) numbers(parent *Value, name string, n int) {
 	for _, item := range a.Items {
 		if item.Kind != Number {
 			c.broken(item, Property, "%q should have numbers, not %s", name, item.Kind)
+			return
+		}
+		if _, err := strconv.ParseFloat(item.Text, 32); err != nil {
+			c.broken(item, NotFinite, "%q has the number %s, which is too large for a float", name, c.shown(item))
 			return
 		}
 	}
