@@ -10,12 +10,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
 func newLsCommand(a *app) *cobra.Command {
 	var exclude, where []string
+	var passedOver bool
 	cmd := &cobra.Command{
 		Use:   "ls [PATTERN...]",
 		Short: "List assets with processor, state, products and size",
@@ -33,14 +36,19 @@ The state says what a build would do now:
 --where compares id, path, processor, platform, state, or meta.KEY (what rules say under meta) with = and !=, joined by
 and, or.
 
+--ignored lists what is not an asset instead: the files and folders in the source roots that Kiln passes over, and why.
+
 Where an asset failed and its last good products stay, as with kiln watch, these are counted, and it says so.`,
 		GroupID:           groupLook,
-		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --where 'meta.status != \"final\" and state = failed'\n  kiln ls --json | jq 'select(.state != \"up to date\")'",
+		Example:           "  kiln ls\n  kiln ls 'sprites/**'\n  kiln ls --where 'meta.status != \"final\" and state = failed'\n  kiln ls --ignored\n  kiln ls --json | jq 'select(.state != \"up to date\")'",
 		ValidArgsFunction: a.assetIDs(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.open()
 			if err != nil {
 				return err
+			}
+			if passedOver {
+				return a.listIgnored(p, args)
 			}
 			v, err := a.look(cmd.Context(), p, a.named(p, excluding(args, exclude)), a.platforms)
 			if err != nil {
@@ -56,6 +64,7 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 		},
 	}
 	addExclude(cmd, &exclude)
+	cmd.Flags().BoolVar(&passedOver, "ignored", false, "list the files and folders that Kiln passes over, and why")
 	cmd.Flags().StringArrayVar(&where, "where", nil, "list only assets for which `CONDITION` holds, such as 'meta.status != \"final\"'; of several, all")
 	return cmd
 }
@@ -248,4 +257,73 @@ func (l *assetLine) statesText() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+type ignoredLine struct {
+	Type    string `json:"type"`
+	Path    string `json:"path"`
+	Folder  bool   `json:"folder"` // with all that is in it
+	Because string `json:"because"`
+	Pattern string `json:"pattern,omitempty"`
+	File    string `json:"file,omitempty"` // where the pattern is written
+}
+
+// listIgnored lists what a scan of the source roots passes over.
+func (a *app) listIgnored(p *build.Project, patterns []string) error {
+	if len(patterns) > 0 {
+		return wrongUsage("leave the patterns out", "--ignored lists everything; it takes no patterns")
+	}
+	o, err := p.ScanOptions()
+	if err != nil {
+		return err
+	}
+	all, err := source.PassedOver(o)
+	if err != nil {
+		return err
+	}
+	t := a.table()
+	t.header("ignored", "because")
+	for _, e := range all {
+		l := newIgnoredLine(p, e)
+		if a.json {
+			if err := a.emit(l); err != nil {
+				return err
+			}
+			continue
+		}
+		t.row(left(l.Path), left(l.Because))
+	}
+	if a.json {
+		return nil
+	}
+	if len(all) > 0 {
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	if a.quiet {
+		return nil
+	}
+	_, err = fmt.Fprintln(a.errs, a.paint(a.errs, dim, count(len(all), "file or folder is ignored", "files and folders are ignored")))
+	return err
+}
+
+func newIgnoredLine(p *build.Project, e source.Passed) ignoredLine {
+	prefix := p.Prefixes()[e.Root]
+	l := ignoredLine{Type: "ignored", Path: prefix + e.Path, Folder: e.Folder, Because: e.Because, Pattern: e.Pattern}
+	if e.Folder {
+		l.Path += "/"
+	}
+	switch {
+	case e.Pattern == "":
+	case e.Project:
+		l.File = project.File
+		l.Because = fmt.Sprintf("%s in %s", e.Pattern, l.File)
+	case e.File != "":
+		l.File = prefix + e.File
+		l.Because = fmt.Sprintf("%s in %s", e.Pattern, l.File)
+	default:
+		l.Because = e.Pattern + " is never content"
+	}
+	return l
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -95,8 +96,8 @@ func lfsPointer(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("version https://git-lfs.github.com/spec/"))
 }
 
-// always are names that Kiln ignores by default, and its own files.
-var always = []string{".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", ".kiln", ".kilnignore", "kiln.ids"}
+// own are Kiln's own files.
+var own = []string{".kiln", source.IgnoreFile, "kiln.ids"}
 
 // leftovers are folders that tools make, by name. If beside is set, they are leftovers only next to a matching file or
 // folder.
@@ -106,7 +107,6 @@ var leftovers = []struct {
 	why    string
 }{
 	{[]string{"node_modules"}, "", "packages of JavaScript tools"},
-	{[]string{"__MACOSX"}, "", "left by an archiver"},
 	{[]string{"__pycache__"}, "", "Python's cache"},
 	{[]string{"Library", "Temp", "Logs", "obj", "UserSettings", "MemoryCaptures"}, "ProjectSettings", "Unity's own"},
 	{[]string{"Binaries", "Intermediate", "Saved", "DerivedDataCache"}, "*.uproject", "Unreal's own"},
@@ -118,26 +118,20 @@ var leftovers = []struct {
 // scraps are files that tools leave behind.
 var scraps = []struct {
 	name    *regexp.Regexp
-	begins  string // the content begins with this
 	pattern string
 	why     string
 }{
-	{regexp.MustCompile(`\.blend\d+$`), "", "*.blend[0-9]*", "Blender's backups"},
-	{regexp.MustCompile(`\.import$`), "[remap]", "*.import", "Godot's notes about imported files"},
-	{regexp.MustCompile(`\.meta$`), "fileFormatVersion", "*.meta", "Unity's notes about imported files"},
-	{regexp.MustCompile(`\.uid$`), "uid://", "*.uid", "Godot's identities of files"},
-	{regexp.MustCompile(`\.mgcb$`), "", "*.mgcb", "MonoGame's lists of content"},
-	{regexp.MustCompile(`\.bak$`), "", "*.bak", "backups"},
-	{regexp.MustCompile(`\.tmp$`), "", "*.tmp", "temporary files"},
-	{regexp.MustCompile(`\.(part|partial|crdownload|download)$`), "", "*.{EXT}", "unfinished downloads"},
-	{regexp.MustCompile(`^~\$`), "", "~$*", "lock files of office programs"},
-	{regexp.MustCompile(`~$|^\.#|^\..*\.sw[op]$`), "", "", ""}, // Kiln ignores these by default
+	{regexp.MustCompile(`\.blend\d+$`), "*.blend[0-9]*", "Blender's backups"},
+	{regexp.MustCompile(`\.mgcb$`), "*.mgcb", "MonoGame's lists of content"},
+	{regexp.MustCompile(`\.bak$`), "*.bak", "backups"},
+	{regexp.MustCompile(`\.tmp$`), "*.tmp", "temporary files"},
+	{regexp.MustCompile(`\.(part|partial|crdownload|download)$`), "*.{EXT}", "unfinished downloads"},
 }
 
 // junk reports whether an entry is not content. The pattern is empty if Kiln ignores it by default.
 func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, bool) {
 	switch {
-	case slices.Contains(always, name):
+	case slices.Contains(own, name), source.NeverContent(t.abs(path.Join(folder, name)), isDir):
 		return found{}, true
 	case name == ".gitattributes":
 		t.lfs = t.lfs || bytes.Contains(t.head(path.Join(folder, name), 1<<16), []byte("filter=lfs"))
@@ -146,7 +140,7 @@ func (t *tree) junk(folder, name string, isDir bool, siblings []string) (found, 
 		return leftover(folder, name, siblings)
 	}
 	for _, s := range scraps {
-		if !s.name.MatchString(name) || s.begins != "" && !bytes.HasPrefix(t.head(path.Join(folder, name), 64), []byte(s.begins)) {
+		if !s.name.MatchString(name) {
 			continue
 		}
 		if s.pattern == "*.mgcb" {

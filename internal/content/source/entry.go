@@ -28,7 +28,12 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 	case mode.IsDir():
 		sub := f.sub(name)
 		sub.links, sub.force = f.links, f.force
-		if ignored(f.ignore, rel, true) || s.excluded(sub.real) {
+		if s.excluded(sub.real) {
+			s.pass(f, name, true, "Kiln writes it")
+			return File{}, nil
+		}
+		if ignored(f.ignore, rel, true) {
+			s.pass(f, name, true, "")
 			return File{}, nil
 		}
 		return File{}, sub
@@ -46,6 +51,7 @@ func (s *scan) entry(f *folder, d dir, name string, mode fs.FileMode) (File, *fo
 		}
 	}
 	if file.Trouble != IgnoreList && (file.Trouble != Unseen || name != IgnoreFile) && ignored(f.ignore, rel, false) {
+		s.pass(f, name, false, "")
 		return File{}, nil
 	}
 	return file, nil
@@ -62,8 +68,10 @@ func (s *scan) linkEntry(f *folder, name string) (File, *folder) {
 	case file.Trouble == IgnoreList:
 	case to == nil && !asFile && (file.Trouble != Dangling || !asFolder), to != nil && !asFolder:
 	case asFile != asFolder, name == IgnoreFile:
+		s.pass(f, name, asFolder, "")
 		return File{Name: name, Trouble: IgnoredLink}, nil
 	default:
+		s.pass(f, name, to != nil, "")
 		return File{}, nil
 	}
 	return file, to
@@ -75,6 +83,13 @@ func (s *scan) file(f *folder, name string, st Stat) File {
 		return File{Name: name, Stat: st, Trouble: IgnoreList, Racy: racy(st.MTime, time.Now())}
 	}
 	rel := join(f.Path, name)
+	if candidate(name) != nil {
+		by := decides(f.ignore, rel, false) // a pattern has the last word
+		if k := litter(s.abs(f.Root, rel), name, st.Size); k != nil && by == nil {
+			s.pass(f, name, false, k.What)
+			return File{Name: name, Stat: st, Trouble: Litter, Racy: racy(st.MTime, time.Now())}
+		}
+	}
 	if s.prev != nil && !s.o.Hash {
 		if i, ok := s.prev.FindIn(f.Root, rel); ok {
 			if old := s.prev.At(i); old.Stat == st && !old.Racy && old.visible() {

@@ -11,9 +11,13 @@ const IgnoreFile = ".kilnignore"
 // maxIgnoreFile is the size in bytes up to which an ignore file is read. A larger one ignores nothing.
 const maxIgnoreFile = 1 << 20
 
-// builtinIgnore are files that are never game content: of version control, desktops and editors.
+// builtinIgnore are files and folders that are never game content, by their names alone: of version control, systems, and
+// programs. What has other people's names, too, is in litterKinds.
 var builtinIgnore = []string{
-	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
+	".git", ".hg", ".svn", ".bzr", ".jj", "*~", ".#*", ".*.sw[op]", ".~lock.*#",
+	".DS_Store", "__MACOSX/", ".AppleDouble/", ".AppleDB/", ".AppleDesktop/", ".Spotlight-V100/", ".Trashes", ".fseventsd", ".TemporaryItems/", ".apdisk",
+	"Thumbs.db", "ehthumbs.db", "desktop.ini", "$RECYCLE.BIN/", "System Volume Information/",
+	".directory", ".nfs[0-9a-f]*", "@eaDir/",
 }
 
 // pattern is one line of an ignore file (gitignore(5)). It is matched against an entry only, not against its parents,
@@ -25,6 +29,10 @@ type pattern struct {
 	anchored bool
 	negated  bool
 	dirOnly  bool
+
+	text    string // as written
+	file    string // that it stands in, below its root; "" for Kiln's own and the project's
+	project bool
 }
 
 // parsePattern parses a line; ok is false if it is empty or a comment.
@@ -36,7 +44,7 @@ func parsePattern(line, base string) (p pattern, ok bool) {
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
 	}
-	p.base = base
+	p.base, p.text = base, line
 	line, p.negated = strings.CutPrefix(line, "!")
 	line, p.dirOnly = strings.CutSuffix(line, "/")
 	if line == "" {
@@ -108,12 +116,18 @@ func matchSegments(patterns, names []string) bool {
 	return p == len(patterns)
 }
 
-// ignored reports whether an entry is skipped: the last matching pattern decides.
-func ignored(ps []pattern, rel string, isDir bool) bool {
+// decides returns the pattern that decides whether an entry is skipped, the last that matches, or nil.
+func decides(ps []pattern, rel string, isDir bool) *pattern {
 	for i := len(ps) - 1; i >= 0; i-- {
 		if ps[i].match(rel, isDir) {
-			return !ps[i].negated
+			return &ps[i]
 		}
 	}
-	return false
+	return nil
+}
+
+// ignored reports whether an entry is skipped.
+func ignored(ps []pattern, rel string, isDir bool) bool {
+	by := decides(ps, rel, isDir)
+	return by != nil && !by.negated
 }

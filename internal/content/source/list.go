@@ -259,7 +259,7 @@ func (l *listed) doubtful() {
 			l.raise(i, otherNames)
 		}
 		for k := range f.Count {
-			if e := &l.prev.Files[f.First+k]; e.Trouble != Fine || e.Racy || e.Stat == (Stat{}) {
+			if e := &l.prev.Files[f.First+k]; e.Trouble != Fine && e.Trouble != Litter || e.Racy || e.Stat == (Stat{}) {
 				l.entries[i] = append(l.entries[i], k)
 			}
 		}

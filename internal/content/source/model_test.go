@@ -166,6 +166,8 @@ func (w walker) entry(rel, real string, mode fs.FileMode, way []string, ignore [
 		}
 	case !mode.IsRegular():
 		w.put(rel, Irregular)
+	case w.litter(rel, name, real, ignore):
+		w.put(rel, Litter)
 	default:
 		data, _ := os.ReadFile(real)
 		trouble := linked
@@ -196,4 +198,17 @@ func modelOf(t *testing.T, table *Table) model {
 		}
 	}
 	return m
+}
+
+// litter knows the kinds that the random tests write.
+func (w walker) litter(rel, name, real string, ignore []pattern) bool {
+	if decides(ignore, rel, false) != nil {
+		return false
+	}
+	data, _ := os.ReadFile(real)
+	if name == "._a" {
+		return strings.HasPrefix(string(data), appleDouble[:4])
+	}
+	_, err := os.Lstat(filepath.Join(w.o.Roots[w.root], filepath.Dir(rel), "a"))
+	return name == "a.meta" && err == nil && strings.HasPrefix(string(data), "fileFormatVersion:")
 }

@@ -223,17 +223,21 @@ func (e *editor) folder() string {
 }
 
 func (e *editor) file() string {
-	return filepath.Join(e.folder(), []string{"a", "b", "A", "x.skip", "keep.skip", "c.txt", "d"}[e.r.IntN(7)])
+	return filepath.Join(e.folder(), []string{"a", "b", "A", "x.skip", "keep.skip", "c.txt", "d", "._a", "a.meta"}[e.r.IntN(9)])
 }
 
 func (e *editor) content() []byte {
-	switch e.r.IntN(10) {
+	switch e.r.IntN(12) {
 	case 0:
 		return append(slices.Clone(lfsPrefix), "oid sha256:00\n"...)
 	case 1:
 		return []byte(strings.Repeat("x", len(lfsPrefix)+14)) // as long as the pointer
 	case 2:
 		return nil
+	case 3:
+		return []byte(appleDouble)
+	case 4:
+		return []byte("fileFormatVersion: 2\n")
 	}
 	return []byte(fmt.Sprintf("%03d", e.r.IntN(1000)))
 }

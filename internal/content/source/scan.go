@@ -22,10 +22,11 @@ type Options struct {
 	Ignore  []string // patterns of the project file
 	Exclude []string // absolute folders to skip: the output, Kiln's own
 	Workers int
-	Relist  bool   // list all folders again, because other files may be ignored than last time
-	Hash    bool   // read every file whose hash is known, whatever its stat
-	Spare   []File // memory for the new table's files: from a table that is no longer used
-	List    *List  // check only these, and trust prev for everything else; ignored without prev, and with Relist or Hash
+	Relist  bool         // list all folders again, because other files may be ignored than last time
+	Hash    bool         // read every file whose hash is known, whatever its stat
+	Spare   []File       // memory for the new table's files: from a table that is no longer used
+	Passed  func(Passed) // called for each entry that is skipped, by several goroutines; if set, everything is listed
+	List    *List        // check only these, and trust prev for everything else; ignored without prev, and with Relist or Hash
 }
 
 // Scan makes a new table. prev is the last table with the same options, or nil: then everything is listed. Unchanged
@@ -51,7 +52,7 @@ func Scan(prev *Table, o Options) (t *Table, contents, stats bool, err error) {
 	if prev != nil && !slices.Equal(prev.Roots, o.Roots) {
 		s.prev = nil
 	}
-	if s.prev != nil && !o.Relist && !o.Hash {
+	if s.prev != nil && !o.Relist && !o.Hash && o.Passed == nil {
 		look := s.look
 		if o.List != nil {
 			look = s.lookListed
@@ -215,13 +216,13 @@ func (s *scan) lookFile(in *Folder, d dir, old *File) (File, listing) {
 		now = File{Name: old.Name, Trouble: Irregular}
 	case mode != 0:
 		return File{}, otherNames
-	case old.Trouble == IgnoreList, old.Trouble == LFSPointer:
+	case old.Trouble == IgnoreList, old.Trouble == LFSPointer, old.Trouble == Litter:
 		now.Trouble = old.Trouble // unless its stat says otherwise
 	}
 	switch {
 	case now.Name == old.Name && now.Trouble == old.Trouble && now.Stat == old.Stat && !old.Racy:
 		return File{}, sameStats
-	case !old.visible() || !now.visible() || now.Name == "":
+	case !old.visible() || !now.visible() || now.Name == "" || candidate(now.Name) != nil:
 		return File{}, otherNames
 	}
 	now.Hash, now.Racy = digest.Hash{}, false
@@ -291,8 +292,9 @@ func (s *scan) walk() error {
 // basePatterns are Kiln's own and the project's.
 func basePatterns(ignore []string) []pattern {
 	var base []pattern
-	for _, line := range slices.Concat(builtinIgnore, ignore) {
+	for i, line := range slices.Concat(builtinIgnore, ignore) {
 		if p, ok := parsePattern(line, ""); ok {
+			p.project = i >= len(builtinIgnore)
 			base = append(base, p)
 		}
 	}
@@ -432,7 +434,11 @@ func (s *scan) readIgnore(f *folder, e File) bool {
 	}
 	data, err := os.ReadFile(s.abs(f.Root, join(f.Path, IgnoreFile)))
 	if err == nil && len(data) <= maxIgnoreFile {
-		f.ignore = append(slices.Clip(f.ignore), parsePatterns(string(data), base)...)
+		own := parsePatterns(string(data), base)
+		for i := range own {
+			own[i].file = join(f.Path, IgnoreFile)
+		}
+		f.ignore = append(slices.Clip(f.ignore), own...)
 	}
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }

@@ -44,6 +44,7 @@ const (
 	Linked               // no problem: a file reached by a symbolic link
 	LinkedFolder         // no problem: a symbolic link to a folder, which is in the table under the link's name
 	Unseen               // a file without a stat, or an ignore file that cannot be read
+	Litter               // no problem: what a system or a program left beside other files
 )
 
 // File is an entry of a folder that is not a folder.

@@ -54,6 +54,9 @@ func TestNinePatch(t *testing.T) {
 		{"pads like splits", [4][2]int{stretch, rows, stretch, rows}, &table.Patch{Split: table.Sides{3, 3, 2, 5}}},
 		{"one pad", [4][2]int{stretch, rows, {2, 11}}, &table.Patch{Split: table.Sides{3, 3, 2, 5}, Pad: &table.Sides{1, 0, -1, -1}}},
 		{"one axis", [4][2]int{stretch}, &table.Patch{Split: table.Sides{3, 3, 0, 8}}},
+		{"pads alone", [4][2]int{2: {3, 8}, 3: {2, 7}}, &table.Patch{Pad: &table.Sides{2, 3, 1, 2}}},
+		{"one pad alone", [4][2]int{3: {2, 7}}, &table.Patch{Pad: &table.Sides{-1, -1, 1, 2}}},
+		{"pads of all of it", [4][2]int{2: {1, 11}, 3: {1, 9}}, &table.Patch{Pad: &table.Sides{}}},
 		{"all of it", [4][2]int{{1, 11}, {1, 9}}, &table.Patch{Split: table.Sides{0, 0, 0, 0}}},
 	} {
 		files := map[string][]byte{"ui/box.9.png": patch(10, 8, c.guides), "ui/dot.png": fill(1, 1, red)}
@@ -63,6 +66,10 @@ func TestNinePatch(t *testing.T) {
 			t.Errorf("%s: %+v %s", c.name, f, d)
 		}
 		restores(t, files, frames(t, r), pagesOf(t, r))
+	}
+	r := run(t, map[string][]byte{"ui/box.9.png": patch(10, 8, [4][2]int{2: {3, 8}, 3: {2, 7}})}, settings(func(s *Settings) { s.Exports = []string{"libgdx"} }))
+	if text := string(r.Products["libgdx"].Data); !strings.Contains(text, "  split: 0, 0, 0, 0\n  pad: 2, 3, 1, 2\n") {
+		t.Errorf("for libGDX: %s", text) // as its TexturePacker writes it
 	}
 	half := frameOf(t, run(t, map[string][]byte{"ui/box@2x.9.png": patch(10, 8, [4][2]int{stretch, rows, {2, 11}})}, settings(func(*Settings) {})), "box")
 	if want := (&table.Patch{Split: table.Sides{2, 2, 1, 3}, Pad: &table.Sides{1, 0, -1, -1}}); half.SourceW != 5 || half.SourceH != 4 || cmp.Diff(want, half.Patch) != "" {

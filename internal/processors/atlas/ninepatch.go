@@ -12,7 +12,7 @@ import (
 
 // readPatch reads the guide lines of a nine-patch in the form of Android and libGDX, and returns the image without
 // them. They are the outermost pixels: black at the top and the left along what is stretched, at the bottom and the
-// right along the area for content. The patch is nil if there are none.
+// right along the area for content; each of the two may be there without the other. The patch is nil if there are none.
 func readPatch(file string, img *pixel.Image) (*table.Patch, *pixel.Image, error) {
 	if img.Width < 3 || img.Height < 3 {
 		return nil, nil, patchProblem(file, fmt.Sprintf("nine-patch of %d x %d pixels has no room for guide lines", img.Width, img.Height))
@@ -30,21 +30,24 @@ func readPatch(file string, img *pixel.Image) (*table.Patch, *pixel.Image, error
 		}
 	}
 	inner := crop(img, 1, 1, img.Width-2, img.Height-2)
-	if !marks[0].found && !marks[1].found {
-		return nil, inner, nil // libGDX also ignores pads alone
+	splits, pads := marks[0].found || marks[1].found, marks[2].found || marks[3].found
+	if !splits && !pads {
+		return nil, inner, nil
 	}
-	patch := &table.Patch{}
+	patch := &table.Patch{} // without splits all of it is stretched: 0, 0, 0, 0, as TexturePacker writes
 	for axis, size := range []int{inner.Width, inner.Height} {
-		patch.Split[2*axis], patch.Split[2*axis+1] = marks[axis].sides(size)
+		if splits {
+			patch.Split[2*axis], patch.Split[2*axis+1] = marks[axis].sides(size)
+		}
 	}
-	if marks[2].found || marks[3].found {
+	if pads {
 		pad := table.Sides{-1, -1, -1, -1}
 		for axis, size := range []int{inner.Width, inner.Height} {
 			if m := marks[2+axis]; m.found {
 				pad[2*axis], pad[2*axis+1] = m.sides(size)
 			}
 		}
-		if pad != patch.Split {
+		if !splits || pad != patch.Split {
 			patch.Pad = &pad
 		}
 	}
