@@ -53,6 +53,7 @@ type initLine struct {
 	Assets   map[string]int `json:"assets"`  // by processor; none in a dry run
 	Outside  []string       `json:"outside"` // content below no root
 	Pointers int            `json:"lfs_pointers"`
+	Left     []string       `json:"left,omitempty"`   // settings of other engines that Kiln has nothing for
 	Copied   map[string]int `json:"copied,omitempty"` // source formats that no processor reads, by extension
 	Text     string         `json:"text,omitempty"`   // in a dry run
 }
@@ -65,7 +66,7 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	line := initLine{
 		Type: "init", File: filepath.ToSlash(filepath.Join(dir, project.File)), Written: !dryRun, Roots: plan.Roots, Rules: len(plan.Rules),
 		Ignored: []string{}, Atlases: append([]string{}, plan.Atlases...), Assets: map[string]int{}, Outside: append([]string{}, plan.Outside...),
-		Pointers: plan.Pointers,
+		Pointers: plan.Pointers, Left: plan.Left,
 	}
 	for _, ig := range plan.Ignore {
 		line.Ignored = append(line.Ignored, ig.Pattern)
@@ -130,6 +131,9 @@ func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	}
 	if n := len(plan.Outside); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s outside %s and left out: %s", count(n, "content file lies", "content files lie"), roots, some(plan.Outside, 3)))
+	}
+	if n := len(plan.Left); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s for: %s", count(n, "setting of another engine that Kiln has nothing", "settings of other engines that Kiln has nothing"), some(plan.Left, 3)))
 	}
 	if plan.Pointers > 0 {
 		notes = append(notes, count(plan.Pointers, "file is a Git LFS pointer", "files are Git LFS pointers")+": run `git lfs pull` before you build")

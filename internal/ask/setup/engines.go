@@ -16,15 +16,15 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Settings of other engines for sounds are imported: Godot's .import files, which are beside the sounds, and MonoGame's
-// lists of content. Both state how a sound loops, and how it is processed. Settings that are Kiln's default make no
-// rule.
+// Settings of other engines for sounds and pictures are imported: Godot's .import files, which are beside these, and
+// MonoGame's lists of content. Settings that are Kiln's default make no rule.
 
 // taken is the settings of an engine for one file: the text of settings by subject. Settings of one subject are set
 // together.
 type taken struct {
 	from string // name of the engine
 	has  map[about]string
+	left []string // settings that Kiln has nothing for
 }
 
 // about is a subject of settings. Each subject is reduced to rules separately, because rules override each other field
@@ -38,13 +38,19 @@ const (
 	trim
 	loop
 	stream
+	mips
+	premultiply
+	key
+	size
+	bleed
 	subjects
 )
 
 // unset is the text that resets the settings of a folder's rule.
 var unset = [subjects]string{
 	codec: `codec = "auto"`, channels: `channels = "keep"`, rate: "rate = 0, max_rate = 0", trim: "trim = false", loop: `loop = "file"`,
-	stream: `stream = "auto"`,
+	stream: `stream = "auto"`, mips: "mips = true", premultiply: "premultiply = false", key: `color_key = ""`,
+	size: `max_size = 0, power_of_two = "none"`, bleed: "bleed = 0",
 }
 
 func (k *taken) set(a about, format string, args ...any) {
@@ -75,7 +81,7 @@ func soundFile(file string) *soundfile.File {
 	return s
 }
 
-// godot reads the .import file of a sound. It returns no settings if the file does not exist or contains nothing known.
+// godot reads the .import file of a sound or a picture. It returns no settings if the file does not exist or contains nothing known.
 func (b *branch) godot(file string) (k taken) {
 	data := b.t.head(path.Join(b.root, file)+".import", maxNotes)
 	if !bytes.HasPrefix(data, []byte("[remap]")) {
@@ -104,6 +110,8 @@ func (b *branch) godot(file string) (k taken) {
 		k.godotWAV(params, b.abs(file))
 	case "oggvorbisstr", "ogg_vorbis", "mp3":
 		k.godotStream(params, b.abs(file))
+	case "texture":
+		k.godotTexture(file, params)
 	}
 	return k
 }
@@ -194,23 +202,24 @@ func (k *taken) godotStream(params map[string]string, file string) {
 // monogame reads a list of content. Its lines set options for the files that later lines build. A line that sets a
 // processor resets the parameters.
 func (t *tree) monogame(list string, add func(file string, k taken)) {
-	quality := "Best"
-	does := ""
+	does, params := "", map[string]string{}
 	in := bufio.NewScanner(bytes.NewReader(t.head(list, maxNotes)))
 	for in.Scan() {
 		line := strings.TrimSpace(in.Text())
 		key, value, _ := strings.Cut(line, ":")
 		switch strings.ToLower(key) {
 		case "/processor", "-processor":
-			does, quality = value, "Best"
+			does, params = strings.TrimSpace(value), map[string]string{}
 		case "/processorparam", "-processorparam":
-			if name, v, ok := strings.Cut(value, "="); ok && strings.EqualFold(strings.TrimSpace(name), "Quality") {
-				quality = strings.TrimSpace(v)
+			if name, v, ok := strings.Cut(value, "="); ok {
+				params[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(v)
 			}
 		case "/build", "-build":
 			name, _, _ := strings.Cut(value, ";")
 			file := path.Join(path.Dir(list), strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
-			if k, ok := t.monogameSound(file, does, quality); ok {
+			if does == "TextureProcessor" {
+				add(file, monogameTexture(file, params))
+			} else if k, ok := t.monogameSound(file, does, cmp.Or(params["quality"], "Best")); ok {
 				add(file, k)
 			}
 		}
@@ -263,7 +272,7 @@ func (p *Plan) engines(t *tree) []Rule {
 	for _, root := range p.Roots {
 		b := t.below(root)
 		for _, f := range b.files {
-			if soundfile.Named(strings.ToLower(path.Ext(f))) == "" {
+			if soundfile.Named(strings.ToLower(path.Ext(f))) == "" && !isImage(f) {
 				continue
 			}
 			k, ok := listed[path.Join(b.root, f)]
@@ -271,6 +280,7 @@ func (p *Plan) engines(t *tree) []Rule {
 				k = b.godot(f)
 			}
 			all[f] = k
+			p.Left = append(p.Left, k.left...)
 		}
 	}
 	return folded(all)

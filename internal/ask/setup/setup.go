@@ -26,6 +26,8 @@ type Plan struct {
 	Rules   []Rule
 	Atlases []string // folders of small images, relative to their root, with a slash at the end
 
+	Left []string // settings of other engines that Kiln has nothing for: "MakeSquare=True of a.png"
+
 	Files    int      // number of content files in the roots
 	Outside  []string // content files outside of the roots
 	Pointers int      // number of files that are Git LFS pointers

@@ -66,7 +66,10 @@ func imported(importer string, params ...string) string {
 
 var projects = map[string]map[string]string{
 	"godot": {
-		"project.godot": "x", "hero.png": red, "hero.png.import": imported("texture", "compress/mode=0"),
+		"project.godot": "x", "hero.png": red, "hero.png.import": imported("texture", "compress/mode=0", "mipmaps/generate=false", "process/fix_alpha_border=true", "process/size_limit=0"),
+		"big.png": red, "big.png.import": imported("texture", "mipmaps/generate=true", "process/premult_alpha=true", "process/fix_alpha_border=true", "process/size_limit=512",
+			"process/channel_remap/red=0", "process/channel_remap/alpha=1"),
+		"font.png": red, "font.png.import": imported("font_data_image", "mipmaps/generate=false"),
 		"sfx/a.wav": tone(44100, 100), "sfx/a.wav.import": imported("wav", "force/mono=true", "edit/loop_mode=0", "edit/loop_begin=7", "compress/mode=0"),
 		"sfx/b.wav": tone(44100, 100), "sfx/b.wav.import": imported("wav", "force/mono=true", "edit/loop_mode=1", "compress/mode=0"),
 		"sfx/c.wav": tone(44100, 100), "sfx/c.wav.import": imported("wav", "force/mono=true", "edit/loop_mode=2", "edit/loop_begin=10", "edit/loop_end=90",
@@ -87,11 +90,15 @@ var projects = map[string]map[string]string{
 			"/processor:SoundEffectProcessor\r\n/processorParam:Quality=Low\r\n/build:Sounds\\a.wav;Effects/a.wav\r\n/build:Sounds/b.wav\n" +
 			"/processorParam:Quality=Medium\n/build:Sounds/c.wav\n/processor:SoundEffectProcessor\n/build:Sounds/d.wav\n/build:Sounds/e.mp3\n" +
 			"/processor:SongProcessor\n/processorParam:Quality=Low\n/build:Music/a.wav\n/processorParam:Quality=Best\n/build:Music/b.wav\n" +
-			"/build:Music/c.mp3\n/build:Music/lfs.mp3\n/build:Music/gone.wav\n/build:Music/d.wma\n/processor:TextureProcessor\n/build:hero.png\n",
+			"/build:Music/c.mp3\n/build:Music/lfs.mp3\n/build:Music/gone.wav\n/build:Music/d.wma\n/processor:TextureProcessor\n/build:hero.png\n" +
+			"/processorParam:ColorKeyColor=0,128,255,255\n/processorParam:GenerateMipmaps=True\n/processorParam:PremultiplyAlpha=False\n" +
+			"/processorParam:ResizeToPowerOfTwo=True\n/processorParam:MakeSquare=True\n/processorParam:TextureFormat=DxtCompressed\n/build:sky.png\n" +
+			"/processorParam:ColorKeyEnabled=False\n/processorParam:MakeSquare=False\n/processorParam:TextureFormat=Color\n/build:ui/a.png\n/build:ui/b.png\n",
 		"Content/Sounds/a.wav": tone(44100, 10), "Content/Sounds/b.wav": tone(44100, 10), "Content/Sounds/c.wav": tone(44100, 10),
 		"Content/Sounds/d.wav": tone(44100, 10), "Content/Sounds/e.mp3": string(placeholder.MP3()), "Content/Sounds/unlisted.wav": tone(8000, 10),
 		"Content/Music/a.wav": tone(44100, 10), "Content/Music/b.wav": tone(44100, 10), "Content/Music/c.mp3": string(placeholder.MP3()),
 		"Content/Music/lfs.mp3": pointer, "Content/Music/d.wma": "x", "Content/hero.png": red,
+		"Content/sky.png": red, "Content/ui/a.png": red, "Content/ui/b.png": red,
 	},
 	"assets": {
 		"assets/hero.png": red, "assets/rock_n.png": normal, "assets/deep/wall_Normal.png": normal, "assets/deep/wall_roughness.png": grey, "assets/brick_nor_gl_1k.png": normal, "assets/FabricNormal.png": normal, "assets/floor_rough.png": red, "assets/sand_rough.png": red,
@@ -206,6 +213,12 @@ func TestFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		return p
+	}
+	if p, want := look("monogame"), []string{"MakeSquare=True of Content/sky.png", "TextureFormat=DxtCompressed of Content/sky.png"}; !slices.Equal(p.Left, want) {
+		t.Errorf("left %q", p.Left)
+	}
+	if p, want := look("godot"), []string{"process/channel_remap/alpha=1 of big.png"}; !slices.Equal(p.Left, want) {
+		t.Errorf("left %q", p.Left)
 	}
 	if p := look("assets"); !slices.Equal(p.Outside, []string{"icon.png"}) || p.Output != "kiln-build" {
 		t.Errorf("outside %q, output %q", p.Outside, p.Output)
