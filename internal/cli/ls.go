@@ -36,7 +36,7 @@ The state says what a build would do now:
 --where compares id, path, processor, platform, state, or meta.KEY (what rules say under meta) with = and !=, joined by
 and, or.
 
---ignored lists what is not an asset instead: the files and folders in the source roots that Kiln passes over, and why.
+--ignored lists what is not an asset instead: the files and folders in the source roots that Kiln ignores, and why.
 
 Where an asset failed and its last good products stay, as with kiln watch, these are counted, and it says so.`,
 		GroupID:           groupLook,
@@ -64,7 +64,7 @@ Where an asset failed and its last good products stay, as with kiln watch, these
 		},
 	}
 	addExclude(cmd, &exclude)
-	cmd.Flags().BoolVar(&passedOver, "ignored", false, "list the files and folders that Kiln passes over, and why")
+	cmd.Flags().BoolVar(&passedOver, "ignored", false, "list the files and folders that Kiln ignores, and why")
 	cmd.Flags().StringArrayVar(&where, "where", nil, "list only assets for which `CONDITION` holds, such as 'meta.status != \"final\"'; of several, all")
 	return cmd
 }
