@@ -49,7 +49,7 @@ var allowed = map[string]string{
 	"processor/wasmguest":         "processor",
 	"processor/wasmguest/example": "processor processor/wasmguest",
 
-	"base/diag":        "",
+	"base/diag":        "x/text",
 	"base/digest":      "blake3",
 	"base/disk":        "x/sys",
 	"base/fingerprint": "base/digest processor",
@@ -201,7 +201,7 @@ var allowed = map[string]string{
 		"processor doublestar uuid make/view",
 	"ask/move": "base/disk base/settings engine content/asset content/mention content/project make/build make/job make/task make/view " +
 		"make/workspace",
-	"ask/setup":    "base/diag base/disk content/project processor media/preview media/soundfile processors",
+	"ask/setup":    "base/diag base/disk content/project content/source processor media/preview media/soundfile processors",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
 	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +

@@ -28,10 +28,10 @@ const (
 
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
-	"base/diag":         {810, 250},  // the codes of messages
-	"cli":               {10720, 60}, // a file a command
+	"base/diag":         {820, 250},  // the codes of messages
+	"cli":               {10810, 60}, // a file a command
 	"content/project":   {3300, 66},
-	"content/source":    {3000, 71},
+	"content/source":    {3000, 75},
 	"engine":            {3000, 76},
 	"extend/command":    {4900, 60},
 	"extend/script":     {4000, 60},
@@ -40,6 +40,7 @@ var budgets = map[string][2]int{
 	"make/job":          {4135, 153}, // a processor's Job, and what the build and workers ask of it
 	"make/workspace":    {3000, 108},
 	"media/codec/astc":  {3460, 60}, // its encoder is there twice, in Go and for AVX2
+	"media/codec/gltf":  {3000, 61},
 	"media/codec/bptc":  {3170, 60}, // the same
 	"media/codec/ktx2":  {3000, 61},
 	"media/pixel":       {4050, 80},

@@ -3,7 +3,6 @@ package setup
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +25,10 @@ func (k *taken) godotTexture(file string, params map[string]string) {
 			k.set(size, "max_size = %d", n)
 		}
 	}
-	for _, key := range []string{"process/channel_remap/red", "process/channel_remap/green", "process/channel_remap/blue", "process/channel_remap/alpha"} {
-		if same := map[string]string{"red": "0", "green": "1", "blue": "2", "alpha": "3"}[path.Base(key)]; params[key] != "" && params[key] != same {
-			k.leave(file, key, params[key])
+	for i, channel := range []string{"red", "green", "blue", "alpha"} {
+		key := "process/channel_remap/" + channel
+		if v := params[key]; v != "" && v != strconv.Itoa(i) {
+			k.leave(file, key, v)
 		}
 	}
 	if params["process/hdr_clamp_exposure"] == "true" {

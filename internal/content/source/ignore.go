@@ -15,7 +15,8 @@ const maxIgnoreFile = 1 << 20
 // programs. What has other people's names, too, is in litterKinds.
 var builtinIgnore = []string{
 	".git", ".hg", ".svn", ".bzr", ".jj", "*~", ".#*", ".*.sw[op]", ".~lock.*#",
-	".DS_Store", "__MACOSX/", ".AppleDouble/", ".AppleDB/", ".AppleDesktop/", ".Spotlight-V100/", ".Trashes", ".fseventsd", ".TemporaryItems/", ".apdisk",
+	".DS_Store", "__MACOSX/", ".AppleDouble/", ".AppleDB/", ".AppleDesktop/", ".Spotlight-V100/", ".Trashes",
+	".fseventsd", ".TemporaryItems/", ".apdisk",
 	"Thumbs.db", "ehthumbs.db", "desktop.ini", "$RECYCLE.BIN/", "System Volume Information/",
 	".directory", ".nfs[0-9a-f]*", "@eaDir/",
 }

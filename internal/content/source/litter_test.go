@@ -28,16 +28,20 @@ func visibleFiles(table *Table) (all []string) {
 func TestLitter(t *testing.T) {
 	lock := "\x04Ada " + strings.Repeat(" ", 157)
 	dir := tree(t, map[string]string{
-		"a.png": "png", "._a.png": appleDouble, "._b.png": "a picture of a dotted name", "._": appleDouble, "__MACOSX/._a.png": appleDouble, "__MACOSX/x.png": "x",
-		"a.png.meta": "fileFormatVersion: 2\nguid: 1\n", "alone.meta": "fileFormatVersion: 2\n", "a.meta": "fileFormatVersion: 2\n", "b.meta": "our own", "b": "b",
+		"a.png": "png", "._a.png": appleDouble, "._b.png": "a picture of a dotted name", "._": appleDouble,
+		"__MACOSX/._a.png": appleDouble, "__MACOSX/x.png": "x",
+		"a.png.meta": "fileFormatVersion: 2\nguid: 1\n", "alone.meta": "fileFormatVersion: 2\n", "a.meta": "fileFormatVersion: 2\n",
+		"b.meta": "our own", "b": "b",
 		"folder/x.txt": "x", "folder.meta": "fileFormatVersion: 2\n",
-		"a.png.import": "[remap]\n\nimporter=\"texture\"\n", "gone.png.import": "[remap]\n", "a.png.uid": "uid://abc\n", "id.uid": "uid://abc\n",
+		"a.png.import": "[remap]\n\nimporter=\"texture\"\n", "gone.png.import": "[remap]\n", "a.png.uid": "uid://abc\n",
+		"id.uid":        "uid://abc\n",
 		"~$budget.xlsx": lock, "~$tile.png": strings.Repeat("p", 166), "~$empty": "", ".~lock.a.ods#": ",ada,", ".~lock.a.png": "p",
 		"Thumbs.db": "x", ".DS_Store": "x", ".Trashes/x": "x", "@eaDir/a.png/thumb.jpg": "x", "$RECYCLE.BIN/x": "x",
 	})
 	o := Options{Roots: []string{dir}, Workers: 2}
 	table, _, _ := scanned(t, nil, o)
-	want := []string{"._b.png", ".~lock.a.png", "a.meta", "a.png", "alone.meta", "b", "b.meta", "folder/x.txt", "gone.png.import", "id.uid", "~$empty", "~$tile.png"}
+	want := []string{"._b.png", ".~lock.a.png", "a.meta", "a.png", "alone.meta", "b", "b.meta", "folder/x.txt",
+		"gone.png.import", "id.uid", "~$empty", "~$tile.png"}
 	if got := slices.Sorted(slices.Values(visibleFiles(table))); !slices.Equal(got, want) {
 		t.Errorf("source files\n%q, want\n%q", got, want)
 	}
@@ -90,7 +94,8 @@ func TestLitterComes(t *testing.T) {
 // TestPassed: what is passed over is reported with the reason, also if an earlier scan knows the folders.
 func TestPassed(t *testing.T) {
 	dir := tree(t, map[string]string{
-		"a.png": "", "._a.png": appleDouble, ".DS_Store": "", "x.bak": "", "art/.kilnignore": "raw/\n!keep.bak\n", "art/raw/a.png": "", "art/keep.bak": "",
+		"a.png": "", "._a.png": appleDouble, ".DS_Store": "", "x.bak": "",
+		"art/.kilnignore": "raw/\n!keep.bak\n", "art/raw/a.png": "", "art/keep.bak": "",
 		"build/pc/a.png": "",
 	})
 	var mu sync.Mutex

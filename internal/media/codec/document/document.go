@@ -1,7 +1,8 @@
-// Package document reads JSON, TOML, YAML, CSV and Java's properties into one model, in which every value has its position in the source. It
-// writes the model as canonical JSON or as MessagePack.
+// Package document reads JSON, TOML, YAML, CSV and Java's properties into one model, in which every value has its
+// position in the source. It writes the model as canonical JSON or as MessagePack.
 //
-// Text must be UTF-8 (a byte order mark is skipped); properties may be ISO 8859-1. A key occurs only once in an object. Numbers are exact or refused, so
+// Text must be UTF-8 (a byte order mark is skipped); properties may be ISO 8859-1. A key
+// occurs only once in an object. Numbers are exact or refused, so
 // there are no infinities and no integers beyond 64 bits. Memory is limited before it is allocated, also if aliases and
 // headers multiply the content. All errors are an [*Error].
 package document

@@ -14,7 +14,8 @@ import (
 // backslashes goes on in the next one, whose leading white space is skipped. Escapes are \t \n \r \f and \u with four
 // hexadecimal digits; any other character after a backslash is itself.
 func (under Reader) Properties(data []byte) (Value, error) {
-	if len(data) <= MaxSize && !utf8.Valid(data) && !bytes.HasPrefix(data, []byte("\xff\xfe")) && !bytes.HasPrefix(data, []byte("\xfe\xff")) {
+	utf16 := bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+	if len(data) <= MaxSize && !utf16 && !utf8.Valid(data) {
 		wide := make([]byte, 0, len(data)+len(data)/8)
 		for _, c := range data {
 			wide = utf8.AppendRune(wide, rune(c))

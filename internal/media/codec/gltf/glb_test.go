@@ -68,14 +68,18 @@ func TestLenientContainer(t *testing.T) {
 		data      []byte
 		want      string
 	}{
-		{"a byte after the end", "1234", append(file(2, -1, "JSON:{}  ", "BIN\x00:1234"), 0), "the file's header says 36 bytes, there are 37; the last 1 are ignored"},
-		{"a chunk after the end", "", file(2, 24, "JSON:{}  ", "BIN\x00:1234"), "the file's header says 24 bytes, there are 36; the last 12 are ignored"},
+		{"a byte after the end", "1234", append(file(2, -1, "JSON:{}  ", "BIN\x00:1234"), 0),
+			"the file's header says 36 bytes, there are 37; the last 1 are ignored"},
+		{"a chunk after the end", "", file(2, 24, "JSON:{}  ", "BIN\x00:1234"),
+			"the file's header says 24 bytes, there are 36; the last 12 are ignored"},
 		{"half a chunk's header", "", file(2, 25, "JSON:{}  ", "x")[:25], "1 bytes after the last chunk are not a chunk; they are ignored"},
 		{"half a chunk that nobody needs", "1234", cut, "chunk 2 says 4 bytes, but only 3 are left in the file; it is ignored"},
 		{"odd JSON", "1234", file(2, -1, "JSON:{} ", "BIN\x00:1234"), "chunk 0 has 3 bytes, which is not a multiple of 4"},
 		{"odd binary chunk", "12345", file(2, -1, "JSON:{}  ", "BIN\x00:12345"), "chunk 1 has 5 bytes, which is not a multiple of 4"},
-		{"JSON again", "", file(2, -1, "JSON:{}  ", "JSON:[]  "), `chunk 1 has the type "JSON", which only an earlier chunk may have; it is ignored`},
-		{"late binary chunk", "", file(2, -1, "JSON:{}  ", "ACME:", "BIN\x00:1234"), `chunk 2 has the type "BIN\x00", which only an earlier chunk may have; it is ignored`},
+		{"JSON again", "", file(2, -1, "JSON:{}  ", "JSON:[]  "),
+			`chunk 1 has the type "JSON", which only an earlier chunk may have; it is ignored`},
+		{"late binary chunk", "", file(2, -1, "JSON:{}  ", "ACME:", "BIN\x00:1234"),
+			`chunk 2 has the type "BIN\x00", which only an earlier chunk may have; it is ignored`},
 	} {
 		d, err := Read(c.data, DefaultLimits())
 		if err != nil {
@@ -89,7 +93,8 @@ func TestLenientContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := Validate(d, nil, DefaultLimits()); r.Broken || len(r.Findings) != 1 || r.Findings[0].Level != Loadable || r.Findings[0].Problem != Container {
+	r := Validate(d, nil, DefaultLimits())
+	if r.Broken || len(r.Findings) != 1 || r.Findings[0].Level != Loadable || r.Findings[0].Problem != Container {
 		t.Errorf("%+v", r)
 	}
 }
@@ -133,7 +138,8 @@ func TestPlaceholderBuffers(t *testing.T) {
 		"": "[]",
 		`,"bufferViews":[{"buffer":1,"byteLength":4}]`: `[/buffers/1: the buffer has no "uri"]`,
 	} {
-		for _, data := range [][]byte{[]byte(strings.Replace(text, "VIEWS", views, 1)), file(2, -1, "JSON:"+padded(strings.Replace(text, "VIEWS", views, 1)))} {
+		text := strings.Replace(text, "VIEWS", views, 1)
+		for _, data := range [][]byte{[]byte(text), file(2, -1, "JSON:"+padded(text))} {
 			d, err := Read(data, DefaultLimits())
 			if err != nil {
 				t.Fatal(err)

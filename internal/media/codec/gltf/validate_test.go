@@ -73,7 +73,8 @@ func TestFindings(t *testing.T) {
 		{"skin without mesh", Loadable, []string{`"camera": 0}`, `"camera": 0, "skin": 0}`},
 			[]string{"/nodes/2/skin: the node has a skin, but no mesh"}},
 		{"translation", Broken, []string{`[0, 1, 0]`, `[0, 1]`}, []string{`/nodes/1/translation: "translation" should have 3 numbers, not 2`}},
-		{"translation too large", Broken, []string{`[0, 1, 0]`, `[0, 1e39, 0]`}, []string{`/nodes/1/translation/1: "translation" has the number 1e39, which is too large for a float`}},
+		{"translation too large", Broken, []string{`[0, 1, 0]`, `[0, 1e39, 0]`},
+			[]string{`/nodes/1/translation/1: "translation" has the number 1e39, which is too large for a float`}},
 		{"translation of strings", Broken, []string{`[0, 1, 0]`, `[0, "x", 0]`}, []string{`/nodes/1/translation/1: "translation" should have numbers, not a string`}},
 		{"matrix and translation", Loadable, []string{`[0, 1, 0]`, `[0, 1, 0], "matrix": [` + ramp(16) + `]`},
 			[]string{"/nodes/1/translation: the node has a matrix and a translation; it should have one or the other"}},
@@ -211,10 +212,12 @@ func TestContentOfBuffers(t *testing.T) {
 		{"sparse index", func(b []byte) { b[184] = 3 }, "/accessors/7/sparse/indices: sparse index 3 after -1: they should rise, and stay below the count of 3"},
 		{"joint", func(b []byte) { b[60] = 1 }, "/meshes/0/primitives/0/attributes/JOINTS_0: a vertex uses joint 1, but skin 0 has only 1 joint"},
 		{"times", func(b []byte) { b[47] = 0x40 }, "/animations/0/samplers/0/input: time 1 is 1 after 2; times should rise from 0 on"},
-		{"time that is not a number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) }, "/accessors/2: element 0 has the number NaN"},
+		{"time that is not a number", func(b []byte) { copy(b[44:], []byte{1, 0, 0xc0, 0x7f}) },
+			"/accessors/2: element 0 has the number NaN"},
 		{"position", func(b []byte) { copy(b[16:], []byte{0, 0, 0x80, 0xff}) }, "/accessors/0: element 1 has the number -Inf"},
 		{"matrix", func(b []byte) { copy(b[120+60:], []byte{1, 0, 0x80, 0x7f}) }, "/accessors/6: element 0 has the number NaN"},
-		{"sparse position", func(b []byte) { copy(b[188+8:], []byte{0, 0, 0x80, 0x7f}) }, "/accessors/7/sparse/values: sparse value 0 has the number +Inf"},
+		{"sparse position", func(b []byte) { copy(b[188+8:], []byte{0, 0, 0x80, 0x7f}) },
+			"/accessors/7/sparse/values: sparse value 0 has the number +Inf"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := baseBuffer()
