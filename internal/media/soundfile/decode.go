@@ -16,6 +16,23 @@ import (
 )
 
 func (f *File) openOgg() error {
+	starts, err := ogg.Links(f.in, f.Size)
+	if err != nil {
+		return err
+	}
+	if len(starts) > 1 {
+		err = f.openChain(starts)
+	} else {
+		err = f.openLink()
+	}
+	if err == nil {
+		f.tagged(true)
+	}
+	return err
+}
+
+// openLink opens an Ogg file of one stream.
+func (f *File) openLink() error {
 	r, err := ogg.NewReader(f.in, f.Size)
 	if err != nil {
 		return err
@@ -23,14 +40,9 @@ func (f *File) openOgg() error {
 	f.ogg, f.Tags = r, r.Comments
 	f.late = func() []string { return r.Warnings }
 	if r.Codec == ogg.Opus {
-		err = f.openOpus(r)
-	} else {
-		err = f.openVorbis(r)
+		return f.openOpus(r)
 	}
-	if err == nil {
-		f.tagged(true)
-	}
-	return err
+	return f.openVorbis(r)
 }
 
 // vorbisOrder has for each number of channels the position in a Vorbis frame (Vorbis I, 4.3.9) of each channel of WAV.

@@ -13,6 +13,9 @@ import (
 // Pass writes the file with the tags replaced: the notes replace tags of the same names, and all else is unchanged. It
 // is for Ogg and MP3.
 func (f *File) Pass(to io.Writer, n *Notes) error {
+	if f.chain != nil {
+		return f.chain.pass(to, n)
+	}
 	tags := n.tags(f.Codec == "opus")
 	switch f.Container {
 	case Ogg:
@@ -32,6 +35,11 @@ func (f *File) Pass(to io.Writer, n *Notes) error {
 		return err
 	}
 	return fmt.Errorf("%s has no tags that can be changed", f.Container)
+}
+
+// isGain reports whether a tag has the gain or the peak of a sound.
+func isGain(name string) bool {
+	return strings.HasPrefix(name, "REPLAYGAIN_") || strings.HasPrefix(name, "R128_")
 }
 
 // noted are the names of the tags that notes replace.

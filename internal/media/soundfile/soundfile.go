@@ -7,12 +7,14 @@
 //
 //	soundfile.go   properties of a file
 //	decode.go      its samples
+//	chain.go       Ogg of several streams that follow one another
 //	notes.go       gain, loops and markers as bytes
 //	write.go       QOA, WAV, IMA ADPCM, FLAC
 //	pass.go        a file unchanged, or with other tags
 package soundfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -98,6 +100,7 @@ type File struct {
 	Tags      []string // "NAME=value" of Ogg, FLAC and MP3
 	Warnings  []string // readable messages; damage found later adds one
 	Size      int64    // in bytes
+	Mixed     bool     // parts of it have other rates or channels than Format, to which they are converted
 	Opaque    error    // why the samples of a valid file cannot be decoded; [File.Pass] and [File.Copy] still work
 
 	in     io.ReaderAt
@@ -105,6 +108,7 @@ type File struct {
 	read   func(dst []float32) (int, error)
 	late   func() []string // returns the warnings of a decoder
 	ogg    *ogg.Reader
+	chain  *chain // of several streams that follow one another; nil if there is one
 	mp3    *mp3.File
 }
 
@@ -183,7 +187,11 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 		return nil, err
 	}
 	kind, ok := ContainerOf(head)
-	if !ok {
+	switch {
+	case ok:
+	case mp3.Begins(in, size): // after padding, or something else
+		kind = MP3
+	default:
 		return nil, ErrFormat
 	}
 	f = &File{Container: kind, in: in, Size: size, late: func() []string { return nil }}
@@ -197,7 +205,7 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	case QOA:
 		err = f.openQOA()
 	case MP3:
-		if err = f.openMP3(); err != nil && string(head[:3]) == "ID3" { // FLAC may begin with an ID3 tag too
+		if err = f.openMP3(); err != nil && bytes.HasPrefix(head, []byte("ID3")) { // FLAC may begin with an ID3 tag too
 			if g := *f; g.openFLAC() == nil {
 				f, err = &g, nil
 				f.Container = FLAC
@@ -216,7 +224,7 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 // caught converts a panic to an error.
 func caught(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the decoder failed on it (%v): %w", p, ogg.ErrDamaged)
+		*err = fmt.Errorf("the decoder failed on it: %w", ogg.ErrDamaged)
 	}
 }
 

@@ -330,3 +330,91 @@ func TestFinish(t *testing.T) {
 		t.Error("MP3 has no pages")
 	}
 }
+
+// TestChain: a file of several streams is read whole, and keeps all of them with other tags. Its streams may have the same
+// serial number, as in files that were joined byte by byte.
+func TestChain(t *testing.T) {
+	n := &Notes{Gain: -3.25, Loudness: -20, TruePeak: -12, Loops: []Loop{{Begin: 5, End: 24000}}}
+	for name, kind := range map[string]string{"tone.ogg": "REPLAYGAIN_TRACK_GAIN", "tone.opus": "R128_TRACK_GAIN"} {
+		one := read(t, name)
+		want := samples(t, open(t, one))
+		f := open(t, slices.Concat(one, one, one))
+		if f.Frames != 3*toneFrames || f.Mixed || len(f.AllWarnings()) > 0 || !slices.Equal(f.Loops, open(t, one).Loops) {
+			t.Errorf("%s: %d frames, %q, %v", name, f.Frames, f.AllWarnings(), f.Loops)
+		}
+		if got := samples(t, f); !slices.Equal(got, slices.Concat(want, want, want)) {
+			t.Errorf("%s: the samples differ", name)
+		}
+		var b bytes.Buffer
+		if err := f.Pass(&b, n); err != nil {
+			t.Fatal(err)
+		}
+		g := open(t, b.Bytes())
+		if g.Frames != f.Frames || len(g.chain.parts) != 3 || !slices.Equal(g.Loops, n.Loops) {
+			t.Errorf("%s: with other tags %d frames, loops %v", name, g.Frames, g.Loops)
+		}
+		for i, p := range g.chain.parts {
+			if _, ok := p.tag(kind); !ok {
+				t.Errorf("%s: part %d has no gain: %q", name, i, p.Tags)
+			}
+			if _, ok := p.tag("LOOPSTART"); ok != (i == 0) {
+				t.Errorf("%s: part %d: %q", name, i, p.Tags)
+			}
+		}
+	}
+}
+
+// TestChainChanges: parts with another rate and codec get the rate of the first; parts that cannot be read are named, and kept.
+func TestChainChanges(t *testing.T) {
+	vorbis, opus := read(t, "tone.ogg"), read(t, "tone.opus")
+	f := open(t, slices.Concat(vorbis, opus))
+	if f.Frames != 2*toneFrames || len(samples(t, f)) != 4*toneFrames {
+		t.Errorf("%d frames", f.Frames)
+	}
+	damaged := slices.Clone(opus)
+	copy(damaged[bytes.Index(damaged, []byte("OpusTags")):], "WrongTag")
+	f = open(t, slices.Concat(vorbis, sealed(damaged), vorbis))
+	if w := strings.Join(f.AllWarnings(), ";"); f.Frames != 2*toneFrames || !strings.Contains(w, "goes on at byte") || !strings.Contains(w, "left out") {
+		t.Errorf("%d frames, %q", f.Frames, w)
+	}
+	var b bytes.Buffer
+	if err := f.Pass(&b, &Notes{}); err != nil || !bytes.Contains(b.Bytes(), []byte("WrongTag")) {
+		t.Errorf("with other tags a part is lost: %v", err)
+	}
+	if src, err := f.Source(); err != nil || src.Format() != f.Format {
+		t.Error(err)
+	}
+}
+
+// sealed corrects the checksums of all pages.
+func sealed(data []byte) []byte {
+	var out []byte
+	for at := 0; at < len(data); {
+		size := 27 + int(data[at+26])
+		for _, s := range data[at+27:][:data[at+26]] {
+			size += int(s)
+		}
+		page := slices.Clone(data[at : at+size])
+		clear(page[22:26])
+		sum := uint32(0)
+		for _, c := range page {
+			sum ^= uint32(c) << 24
+			for range 8 {
+				top := sum >> 31
+				sum = sum<<1 ^ top*0x04c11db7
+			}
+		}
+		binary.LittleEndian.PutUint32(page[22:], sum)
+		out, at = append(out, page...), at+size
+	}
+	return out
+}
+
+// TestPadding: sound that begins after zeros is read with a warning.
+func TestPadding(t *testing.T) {
+	mp3 := read(t, "tone.mp3")
+	f := open(t, append(make([]byte, 3000), mp3[bytes.Index(mp3, []byte{0xff, 0xfb}):]...))
+	if f.Container != MP3 || f.Frames < toneFrames || len(f.Warnings) == 0 || !strings.Contains(f.Warnings[0], "3000 bytes before") {
+		t.Errorf("%+v", f)
+	}
+}

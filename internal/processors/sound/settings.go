@@ -49,11 +49,11 @@ func (s *Settings) codec(f *soundfile.File) string {
 	switch {
 	case s.Codec == "wav":
 		return "pcm"
-	case s.Codec == "auto" && f.Lossy() && f.Container != soundfile.WAV:
+	case s.Codec == "auto" && !f.Mixed && f.Lossy() && f.Container != soundfile.WAV:
 		return "keep"
 	case s.Codec == "auto":
 		return "qoa"
-	case s.Codec == f.Codec && f.Lossy() && f.Container != soundfile.WAV && s.Bitrate == 0 && len(s.changes(f)) == 0:
+	case s.Codec == f.Codec && !f.Mixed && f.Lossy() && f.Container != soundfile.WAV && s.Bitrate == 0 && len(s.changes(f)) == 0:
 		return "keep" // encoding again would only lose quality
 	}
 	return s.Codec

@@ -28,6 +28,7 @@ type Decoder struct {
 	base   int64 // number of the first sample
 	points []point
 
+	reported   int64                // from this byte on it was said what is not read; 0 if nothing was
 	next       int64                // next sample to read
 	at         int64                // byte of the next frame to decode
 	pcm        [MaxChannels][]int64 // samples of the current frame
@@ -137,7 +138,10 @@ func (d *Decoder) count() error {
 	case !damage(err):
 		return err
 	}
-	last, end, err := d.last()
+	last, end, after, err := d.last()
+	if err == nil && end > 0 {
+		err = d.unread(after)
+	}
 	if err != nil {
 		return err
 	}
@@ -177,14 +181,14 @@ func (d *Decoder) sample(h head) int64 {
 	return h.number*d.block - d.base
 }
 
-// last returns the first sample and the end of the last complete frame, or 0, 0.
-func (d *Decoder) last() (first, end int64, err error) {
+// last returns the first sample and the end of the last complete frame, and its last byte; or 0, 0.
+func (d *Decoder) last() (first, end, after int64, err error) {
 	const piece = 1 << 16
 	for to := d.in.size; to > d.start; to -= piece {
 		from := max(to-piece, d.start)
 		b, err := d.bytes(from, int(min(to+headSize, d.in.size)-from))
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 		for i := int(to - from - 1); i >= 0; i-- {
 			if _, ok := d.parseHead(b[i:min(i+headSize, len(b))]); !ok {
@@ -192,14 +196,14 @@ func (d *Decoder) last() (first, end int64, err error) {
 			}
 			h, err := d.frame(from + int64(i))
 			if first := d.sample(h); err == nil && first >= 0 {
-				return first, first + int64(h.block), nil
+				return first, first + int64(h.block), d.in.tell(), nil
 			}
 			if err != nil && !damage(err) {
-				return 0, 0, err
+				return 0, 0, 0, err
 			}
 		}
 	}
-	return 0, 0, nil
+	return 0, 0, 0, nil
 }
 
 // find decodes the first frame between the bytes from and before whose first sample is at least sample. It returns the
@@ -350,6 +354,9 @@ func (d *Decoder) load() error {
 		}
 	}
 	if err != nil && damage(err) {
+		if err := d.changes(begin); err != nil {
+			return err
+		}
 		why := err
 		if h, d.at, err = d.find(begin+1, d.in.size, was); err != nil {
 			return err
@@ -362,6 +369,11 @@ func (d *Decoder) load() error {
 		d.at = d.in.tell()
 		d.first = d.sample(h)
 		d.end = min(d.first+int64(h.block), d.Samples)
+		if d.end == d.Samples {
+			if err := d.unread(d.at); err != nil {
+				return err
+			}
+		}
 	}
 	if err != nil {
 		d.warn("the frame at byte %d, where sample %d should be: %v; samples from %d to %d are silence", begin, was, err, was, d.first-1)

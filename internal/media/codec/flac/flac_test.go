@@ -698,3 +698,41 @@ func BenchmarkMinute(b *testing.B) {
 		}
 	})
 }
+
+// TestFormatChanges: frames of another format, and other files, are errors; the sound there would be lost without a word.
+func TestFormatChanges(t *testing.T) {
+	was := Format{Rate: 44100, Channels: 2, Bits: 16}
+	first := encode(t, was, Options{}, tones(9000, was))
+	body := func(f Format) []byte {
+		data := encode(t, f, Options{}, tones(9000, f))
+		return data[frames(t, data)[0]:]
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"rate", slices.Concat(first, body(Format{Rate: 48000, Channels: 2, Bits: 16})), "the format is 48000 Hz, 2 x 16 bits, before it 44100 Hz, 2 x 16 bits"},
+		{"channels", slices.Concat(first, body(Format{Rate: 44100, Channels: 1, Bits: 16})), "the format is 44100 Hz, 1 x 16 bits"},
+		{"bits, and back", slices.Concat(first, body(Format{Rate: 44100, Channels: 2, Bits: 24}), body(was)), "24 bits"},
+		{"another file", slices.Concat(first, first), "another FLAC file begins at byte"},
+	} {
+		d, err := open(c.data)
+		if err == nil {
+			out := make([]int32, 2048)
+			for err == nil {
+				_, err = d.Read(out)
+			}
+		}
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	for after, want := range map[string]string{
+		"some junk": "9 bytes after the last whole frame are not read", "TAG" + strings.Repeat("a", 125): "", strings.Repeat("\x00", 5000): "",
+	} {
+		if d := must(t, append(slices.Clone(first), after...)); strings.Join(d.Warnings, ";") != want {
+			t.Errorf("%.9q: %q", after, d.Warnings)
+		}
+	}
+}

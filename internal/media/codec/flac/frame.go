@@ -1,6 +1,7 @@
 package flac
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -20,21 +21,35 @@ type head struct {
 //	2  4 bits size, 4 bits rate, 4 bits channels or stereo, 3 bits for bits per sample, a bit of 0
 //	4  1 to 7 bytes number, encoded like UTF-8; up to 2 bytes size; up to 2 bytes rate; u8 CRC
 func (d *Decoder) parseHead(b []byte) (h head, ok bool) {
+	h, f, ok := readHead(b, d.Format)
+	return h, ok && f == d.Format
+}
+
+// readHead is parseHead for a frame of any format; what its head leaves to the file is that of f.
+func readHead(b []byte, f Format) (h head, is Format, ok bool) {
 	if len(b) < 6 || b[0] != 0xff || b[1]&0xfe != 0xf8 || b[3]&1 != 0 {
-		return h, false
+		return h, f, false
 	}
 	h.varies = b[1]&1 == 1
 	size, rate, channels, bits := int(b[2]>>4), int(b[2]&15), int(b[3]>>4), sizes[b[3]>>1&7]
-	if bits == 0 && b[3]&0xe != 0 || bits != 0 && bits != d.Bits || channels > midSide {
-		return h, false
+	if bits == 0 && b[3]&0xe != 0 || channels > midSide {
+		return h, f, false
 	}
-	if channels < leftSide && channels+1 != d.Channels || channels >= leftSide && d.Channels != 2 {
-		return h, false
+	if bits > 0 {
+		f.Bits = bits
+	}
+	was := f.Channels
+	f.Channels = 2
+	if channels < leftSide {
+		f.Channels = channels + 1
+	}
+	if f.Channels != was {
+		f.Mask = 0
 	}
 	h.stereo = channels
 	n := 0
 	if h.number, n = parseNumber(b[4:]); n == 0 || n == 7 && !h.varies {
-		return h, false
+		return h, f, false
 	}
 	at := 4 + n
 	next := func(bytes int) (v int) {
@@ -54,21 +69,59 @@ func (d *Decoder) parseHead(b []byte) (h head, ok bool) {
 	default:
 		h.block = blockCode(size)
 	}
-	says := d.Rate
 	switch {
 	case rate == 15:
-		return h, false
+		return h, f, false
 	case rate == 14:
-		says = next(2) * 10
+		f.Rate = next(2) * 10
 	case rate == 13:
-		says = next(2)
+		f.Rate = next(2)
 	case rate == 12:
-		says = next(1) * 1000
+		f.Rate = next(1) * 1000
 	case rate > 0:
-		says = rates[rate]
+		f.Rate = rates[rate]
 	}
 	h.size = at + 1
-	return h, says == d.Rate && h.block > 0 && h.block <= maxBlock && h.size <= len(b) && crc8(b[:h.size]) == 0
+	return h, f, h.block > 0 && h.block <= maxBlock && h.size <= len(b) && crc8(b[:h.size]) == 0
+}
+
+// changes returns an error if a frame of another format, or another file, begins at a position: what follows would be lost.
+func (d *Decoder) changes(at int64) error {
+	n := min(headSize, d.in.size-at)
+	if n < 4 {
+		return nil
+	}
+	b, err := d.bytes(at, int(n))
+	if err != nil {
+		return err
+	}
+	if string(b[:4]) == magic {
+		return fmt.Errorf("another FLAC file begins at byte %d: %w", at, ErrUnsupported)
+	}
+	_, f, ok := readHead(b, d.Format)
+	if !ok || f == d.Format {
+		return nil
+	}
+	return fmt.Errorf("from byte %d on the format is %s, before it %s: %w", at, f, d.Format, ErrUnsupported)
+}
+
+// unread warns of what follows the last whole frame, if it is not a tag or padding.
+func (d *Decoder) unread(at int64) error {
+	if err := d.changes(at); err != nil || d.reported == at {
+		return err
+	}
+	const most = 1 << 16 // of padding to be recognised
+	rest := d.in.size - at
+	b, err := d.bytes(at, int(min(rest, most)))
+	switch {
+	case err != nil:
+		return err
+	case rest == 0, rest == 128 && string(b[:3]) == "TAG", rest >= 8 && string(b[:8]) == "APETAGEX", len(bytes.Trim(b, "\x00")) == 0:
+		return nil
+	}
+	d.reported = at
+	d.warn("%d bytes after the last whole frame are not read", rest)
+	return nil
 }
 
 // parseNumber reads a number of up to 36 bits, and returns its size in bytes, or 0 if it is invalid.

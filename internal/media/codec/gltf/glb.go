@@ -50,7 +50,7 @@ func splitGLB(data []byte) (c container, err error) {
 	case length < glbHeader+chunkHeader:
 		return c, fmt.Errorf("the file's header says %d bytes, there are %d", length, len(data))
 	case length < uint64(len(data)):
-		c.wrong = append(c.wrong, fmt.Sprintf("the file's header says %d bytes, there are %d; the last %d are ignored", length, len(data), uint64(len(data))-length))
+		c.wrong = append(c.wrong, fmt.Sprintf("the file's header says %d bytes, there are %d; the rest is ignored", length, len(data)))
 		data = data[:length]
 	}
 	for pos, n := glbHeader, 0; pos < len(data); n++ {

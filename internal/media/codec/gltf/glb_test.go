@@ -69,9 +69,9 @@ func TestLenientContainer(t *testing.T) {
 		want      string
 	}{
 		{"a byte after the end", "1234", append(file(2, -1, "JSON:{}  ", "BIN\x00:1234"), 0),
-			"the file's header says 36 bytes, there are 37; the last 1 are ignored"},
+			"the file's header says 36 bytes, there are 37; the rest is ignored"},
 		{"a chunk after the end", "", file(2, 24, "JSON:{}  ", "BIN\x00:1234"),
-			"the file's header says 24 bytes, there are 36; the last 12 are ignored"},
+			"the file's header says 24 bytes, there are 36; the rest is ignored"},
 		{"half a chunk's header", "", file(2, 25, "JSON:{}  ", "x")[:25], "1 bytes after the last chunk are not a chunk; they are ignored"},
 		{"half a chunk that nobody needs", "1234", cut, "chunk 2 says 4 bytes, but only 3 are left in the file; it is ignored"},
 		{"odd JSON", "1234", file(2, -1, "JSON:{} ", "BIN\x00:1234"), "chunk 0 has 3 bytes, which is not a multiple of 4"},

@@ -154,11 +154,14 @@ func (w *window) bytes(at int64, n int) []byte {
 func Read(in io.ReaderAt, size int64) (*File, error) {
 	f := &File{}
 	w := &window{in: in, size: size}
-	at := f.tags(w)
+	begin := f.tags(w)
 	end := tail(w, size)
-	first, at, err := f.sync(w, at, end)
+	first, at, err := f.sync(w, begin, end)
 	if err != nil {
 		return nil, err
+	}
+	if at > begin {
+		f.warn("%d bytes before the first frame are not read", at-begin)
 	}
 	f.Rate, f.Channels, f.Layer, f.FrameSamples = first.Rate, first.Channels, first.Layer, first.Samples
 	var lame lame
@@ -166,13 +169,33 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 		at += int64(first.Size)
 	}
 	f.Audio = at
-	bytes := int64(0)
+	bytes, err := f.count(w, first, at, end)
+	if err == nil {
+		err = w.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Frames == 0 {
+		return nil, fmt.Errorf("no sound in the file: %w", ErrTruncated)
+	}
+	f.BitRate = int(bytes * 8 * int64(f.Rate) / (f.Frames * int64(f.FrameSamples)))
+	f.length(lame)
+	return f, nil
+}
+
+// count counts the frames from a position on, and returns the number of their bytes. What are no frames in between is
+// skipped; sound of another rate is an error, since it would be lost.
+func (f *File) count(w *window, first Head, at, end int64) (bytes int64, err error) {
 	for at < end {
-		b := w.bytes(at, 4)
-		h, ok := ParseHead(b)
+		h, ok := ParseHead(w.bytes(at, 4))
 		if !ok || !h.like(first) || h.Size == 0 {
-			next, where, err := f.sync(w, at+1, end)
-			if err != nil || !next.like(first) {
+			where, found, err := f.resume(w, first, at, end)
+			if err != nil {
+				return 0, err
+			}
+			if !found {
+				f.unread(w, at, end)
 				break
 			}
 			f.warn("%d bytes from %d on are not a frame of MP3", where-at, at)
@@ -185,18 +208,69 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 		}
 		at += int64(h.Size)
 		bytes += int64(h.Size)
+		f.Channels = max(f.Channels, h.Channels) // a decoder gives both channels the sound of one
 		f.Frames++
 	}
 	f.AudioEnd = at
-	if w.err != nil {
-		return nil, w.err
+	return bytes, nil
+}
+
+// resume finds the next frame that belongs to the first.
+func (f *File) resume(w *window, first Head, at, end int64) (where int64, found bool, err error) {
+	for from := at; from < min(end, at+maxJunk); from = where + 1 {
+		var h Head
+		if h, where, err = f.sync(w, from, end); err != nil {
+			return 0, false, w.err // there is none, or it is of a kind that is not supported
+		}
+		switch {
+		case h.like(first):
+			return where, true, nil
+		case series(w, where, end) >= sure:
+			return 0, false, fmt.Errorf("from byte %d on the sound has %d Hz in place of %d: %w", where, h.Rate, first.Rate, ErrUnsupported)
+		}
 	}
-	if f.Frames == 0 {
-		return nil, fmt.Errorf("no sound in the file: %w", ErrTruncated)
+	return 0, false, nil
+}
+
+// sure is the number of frames in a row that are not there by chance.
+const sure = 4
+
+// series returns how many frames that are alike follow one another, up to sure.
+func series(w *window, at, end int64) (n int) {
+	first, ok := ParseHead(w.bytes(at, 4))
+	for h := first; ok && h.like(first) && h.Size > 0 && n < sure && at+int64(h.Size) <= end; n++ {
+		at += int64(h.Size)
+		h, ok = ParseHead(w.bytes(at, 4))
 	}
-	f.BitRate = int(bytes * 8 * int64(f.Rate) / (f.Frames * int64(f.FrameSamples)))
-	f.length(lame)
-	return f, nil
+	return n
+}
+
+// Begins reports whether frames begin within the first 64 KiB of a file, whatever comes before them.
+func Begins(in io.ReaderAt, size int64) bool {
+	const most = 64 << 10
+	w := &window{in: in, size: size}
+	for at := int64(0); at < min(size, most); at++ {
+		if h, ok := ParseHead(w.bytes(at, 4)); ok && h.Layer == 3 && series(w, at, size) >= sure {
+			return true
+		}
+	}
+	return false
+}
+
+// unread warns of what follows the last frame, if it is not a tag or padding.
+func (f *File) unread(w *window, at, end int64) {
+	head := string(w.bytes(at, 8))
+	for _, tag := range []string{"ID3", "TAG", "APETAGEX", "LYRICSBE"} {
+		if strings.HasPrefix(head, tag) {
+			return
+		}
+	}
+	for i := at; i < end; i += 4096 {
+		if b := w.bytes(i, int(min(4096, end-i))); len(bytes.Trim(b, "\x00")) > 0 {
+			f.warn("%d bytes after the last frame are not read", end-at)
+			return
+		}
+	}
 }
 
 func (f *File) length(l lame) {

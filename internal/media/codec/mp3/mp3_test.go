@@ -115,3 +115,42 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// other returns a frame of 128 kbit/s, 48,000 Hz, stereo: 384 bytes; mono one of 44,100 Hz.
+func other() []byte { return append([]byte{0xff, 0xfb, 0x94, 0x00}, make([]byte, 380)...) }
+func mono() []byte  { return append([]byte{0xff, 0xfb, 0x90, 0xc0}, make([]byte, 413)...) }
+
+// TestNothingIsLost: what is not read is said, and sound of another rate is an error.
+func TestNothingIsLost(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		frames int64
+		warn   string
+	}{
+		{"zeros first", slices.Concat(make([]byte, 1000), many(5)), 5, "1000 bytes before the first frame"},
+		{"another file", slices.Concat(Retag(nil, []Text{{"A", "b"}}), many(3), Retag(nil, []Text{{"A", "c"}}), info(3, 1, 1), many(3)), 7, "bytes from"},
+		{"junk at the end", slices.Concat(many(4), bytes.Repeat([]byte("junk"), 30)), 4, "120 bytes after the last frame"},
+		{"padding at the end", slices.Concat(many(4), make([]byte, 5000)), 4, ""},
+		{"a tag at the end", slices.Concat(many(4), []byte("LYRICSBEGIN000009LYRICS200 and more of it")), 4, ""},
+		{"three heads by chance", slices.Concat(many(4), other(), other(), other(), many(4)), 8, "1152 bytes from 1668 on"},
+	} {
+		f := read(t, c.data)
+		if got := strings.Join(f.Warnings, "; "); f.Frames != c.frames || !strings.Contains(got, c.warn) || c.warn == "" && got != "" {
+			t.Errorf("%s: %d frames, %q", c.name, f.Frames, got)
+		}
+	}
+	data := slices.Concat(many(5), bytes.Repeat(other(), 5))
+	if _, err := Read(bytes.NewReader(data), int64(len(data))); err == nil || !strings.Contains(err.Error(), "from byte 2085 on the sound has 48000 Hz in place of 44100") {
+		t.Errorf("another rate: %v", err)
+	}
+	if f := read(t, mono(), mono(), mono(), many(3)); f.Channels != 2 || f.Frames != 6 {
+		t.Errorf("mono, then stereo: %+v", f)
+	}
+	for n, want := range map[int]bool{3: false, 4: true} {
+		data := slices.Concat(make([]byte, 500), many(n))
+		if got := Begins(bytes.NewReader(data), int64(len(data))); got != want {
+			t.Errorf("%d frames: begins %t", n, got)
+		}
+	}
+}

@@ -10,8 +10,8 @@
 //	14  u32  serial number of the stream, u32 number of the page, u32 CRC-32 (0x04c11db7, not reflected)
 //	26  u8   number of segments, as many u8 sizes; a packet ends with the first segment of less than 255 bytes
 //
-// The first stream of Vorbis or Opus is read. Pages of other streams and data chained after its end are ignored. Pages with
-// a wrong checksum are skipped with a warning.
+// A Reader reads the first stream of Vorbis or Opus. Pages of other streams are ignored; where streams begin that follow its
+// end is found by Links. Pages with a wrong checksum are skipped with a warning.
 package ogg
 
 import (

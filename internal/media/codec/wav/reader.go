@@ -64,6 +64,9 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	if n := len(chunks); w.end > w.size+8 && (n == 0 || chunks[n-1].whole) { // many programs include the 8 bytes of the head in the size
 		w.warn("the file is cut off: it says that it ends at byte %d, and %d bytes are there", w.end, w.size)
 	}
+	if err := w.another(); err != nil {
+		return nil, err
+	}
 	if err := w.format(chunks); err != nil {
 		return nil, err
 	}
@@ -72,6 +75,18 @@ func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	}
 	w.buf = make([]byte, max(w.Block, 1<<15/w.Block*w.Block))
 	return w, nil
+}
+
+// another warns of a WAV file that follows the first, as in files that were joined byte by byte.
+func (r *Reader) another() error {
+	if r.end < 0 || r.size < r.end+12 {
+		return nil
+	}
+	b, err := r.bytes(r.end, 12)
+	if err == nil && (string(b[:4]) == "RIFF" || string(b[:4]) == "RIFX") && string(b[8:]) == "WAVE" {
+		r.warn("another WAV file begins at byte %d: its sound is not read", r.end)
+	}
+	return err
 }
 
 // find returns the first chunk with an id.
@@ -162,8 +177,9 @@ func (r *Reader) parseFormat(b []byte, c chunk) error {
 			r.warn("%s is cut off before the coding of the samples: read as PCM", c)
 			tag = tagPCM
 		} else {
-			tag, valid, r.Mask = u16(24), u16(18), r.order.Uint32(b[20:])
-			if rest := string(b[26:40]); r.order == binary.LittleEndian && rest != guidRest && rest != ambisonicRest {
+			valid, r.Mask = u16(18), r.order.Uint32(b[20:])
+			ok := false
+			if tag, ok = subFormat(b[24:40], r.order); !ok {
 				return fmt.Errorf("coding %x: %w", b[24:40], ErrUnsupported)
 			}
 		}

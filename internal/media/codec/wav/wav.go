@@ -20,7 +20,10 @@
 // not for the sizes that it claims.
 package wav
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // Extension is the file name extension.
 const Extension = ".wav"
@@ -119,9 +122,23 @@ var strangers = map[int]string{
 	0x6771: "Vorbis", 0xf1ac: "FLAC",
 }
 
+// subFormat returns the tag in the long id of WAVEFORMATEXTENSIBLE. The id is a number of 32 bits, two of 16, and eight bytes; in
+// RIFX some programs write the numbers in its order, others in that of RIFF, and others only the tag in its order.
+func subFormat(id []byte, order binary.ByteOrder) (tag int, ok bool) {
+	rest := string(id[2:])
+	if rest == guidRest || rest == ambisonicRest {
+		if order == binary.BigEndian && id[0] == 0 {
+			return int(id[1]), true
+		}
+		return int(binary.LittleEndian.Uint16(id)), true
+	}
+	return int(binary.BigEndian.Uint16(id[2:])), order == binary.BigEndian && string(id[:2]) == "\x00\x00" && string(id[4:]) == guidRestBig
+}
+
 // guidRest are the bytes after the two bytes of a tag in the long id of WAVEFORMATEXTENSIBLE; ambisonicRest are those for
 // sound in B-format.
 const (
 	guidRest      = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+	guidRestBig   = "\x00\x00\x00\x10\x80\x00\x00\xaa\x00\x38\x9b\x71"
 	ambisonicRest = "\x00\x00\x21\x07\xd3\x11\x86\x44\xc8\xc1\xca\x00\x00\x00"
 )
