@@ -51,18 +51,21 @@ func (f *File) openChain(starts []int64) error {
 		}
 		if err != nil {
 			c.links = append(c.links, link{start, end, nil})
-			parts = append(parts, fmt.Sprintf("the sound goes on at byte %d in another stream, which cannot be read (%v): it is left out", start, err))
+			parts = append(parts, fmt.Sprintf(
+				"the sound continues at byte %d in another stream, which cannot be read (%v): it is left out", start, err))
 			continue
 		}
 		c.links = append(c.links, link{start, end, p})
 		c.parts = append(c.parts, p)
 	}
 	first := c.parts[0]
-	*f = File{Container: Ogg, in: f.in, Size: f.Size, Codec: first.Codec, Format: first.Format, Opaque: first.Opaque, Tags: first.Tags, ogg: first.ogg}
+	*f = File{Container: Ogg, in: f.in, Size: f.Size, Codec: first.Codec, Format: first.Format, Opaque: first.Opaque,
+		Tags: first.Tags, ogg: first.ogg}
 	for _, p := range c.parts {
 		if p.Format != f.Format && !f.Mixed {
 			f.Mixed = true
-			parts = append(parts, fmt.Sprintf("after %d frames the sound has %s in place of %s: all of it gets the latter", f.Frames, shape(p.Format), shape(f.Format)))
+			parts = append(parts, fmt.Sprintf(
+				"after %d frames the sound has %s in place of %s: all of it gets the latter", f.Frames, shape(p.Format), shape(f.Format)))
 		}
 		f.Frames += sound.RatioOf(p.Format.Rate, f.Format.Rate).Frames(p.Frames)
 	}

@@ -72,7 +72,9 @@ type Format struct {
 	Mask     uint32 // one bit per speaker, as in WAVEFORMATEXTENSIBLE; 0 if unspecified
 }
 
-func (f Format) String() string { return fmt.Sprintf("%d Hz, %d x %d bits", f.Rate, f.Channels, f.Bits) }
+func (f Format) String() string {
+	return fmt.Sprintf("%d Hz, %d x %d bits", f.Rate, f.Channels, f.Bits)
+}
 
 // check returns an error for formats that FLAC does not support.
 func (f Format) check() error {

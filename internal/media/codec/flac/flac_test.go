@@ -712,7 +712,8 @@ func TestFormatChanges(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"rate", slices.Concat(first, body(Format{Rate: 48000, Channels: 2, Bits: 16})), "the format is 48000 Hz, 2 x 16 bits, before it 44100 Hz, 2 x 16 bits"},
+		{"rate", slices.Concat(first, body(Format{Rate: 48000, Channels: 2, Bits: 16})),
+			"the format is 48000 Hz, 2 x 16 bits, before it 44100 Hz, 2 x 16 bits"},
 		{"channels", slices.Concat(first, body(Format{Rate: 44100, Channels: 1, Bits: 16})), "the format is 44100 Hz, 1 x 16 bits"},
 		{"bits, and back", slices.Concat(first, body(Format{Rate: 44100, Channels: 2, Bits: 24}), body(was)), "24 bits"},
 		{"another file", slices.Concat(first, first), "another FLAC file begins at byte"},
@@ -729,7 +730,9 @@ func TestFormatChanges(t *testing.T) {
 		}
 	}
 	for after, want := range map[string]string{
-		"some junk": "9 bytes after the last whole frame are not read", "TAG" + strings.Repeat("a", 125): "", strings.Repeat("\x00", 5000): "",
+		"some junk":                      "9 bytes after the last whole frame are not read",
+		"TAG" + strings.Repeat("a", 125): "",
+		strings.Repeat("\x00", 5000):     "",
 	} {
 		if d := must(t, append(slices.Clone(first), after...)); strings.Join(d.Warnings, ";") != want {
 			t.Errorf("%.9q: %q", after, d.Warnings)

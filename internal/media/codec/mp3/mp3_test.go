@@ -129,7 +129,8 @@ func TestNothingIsLost(t *testing.T) {
 		warn   string
 	}{
 		{"zeros first", slices.Concat(make([]byte, 1000), many(5)), 5, "1000 bytes before the first frame"},
-		{"another file", slices.Concat(Retag(nil, []Text{{"A", "b"}}), many(3), Retag(nil, []Text{{"A", "c"}}), info(3, 1, 1), many(3)), 7, "bytes from"},
+		{"another file", slices.Concat(Retag(nil, []Text{{"A", "b"}}), many(3), Retag(nil, []Text{{"A", "c"}}), info(3, 1, 1), many(3)),
+			7, "bytes from"},
 		{"junk at the end", slices.Concat(many(4), bytes.Repeat([]byte("junk"), 30)), 4, "120 bytes after the last frame"},
 		{"padding at the end", slices.Concat(many(4), make([]byte, 5000)), 4, ""},
 		{"a tag at the end", slices.Concat(many(4), []byte("LYRICSBEGIN000009LYRICS200 and more of it")), 4, ""},
@@ -141,7 +142,8 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 	data := slices.Concat(many(5), bytes.Repeat(other(), 5))
-	if _, err := Read(bytes.NewReader(data), int64(len(data))); err == nil || !strings.Contains(err.Error(), "from byte 2085 on the sound has 48000 Hz in place of 44100") {
+	_, err := Read(bytes.NewReader(data), int64(len(data)))
+	if err == nil || !strings.Contains(err.Error(), "from byte 2085 on the sound has 48000 Hz in place of 44100") {
 		t.Errorf("another rate: %v", err)
 	}
 	if f := read(t, mono(), mono(), mono(), many(3)); f.Channels != 2 || f.Frames != 6 {

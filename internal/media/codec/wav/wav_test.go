@@ -78,7 +78,8 @@ func TestSamples(t *testing.T) {
 	}
 	rifx := []byte("RIFX\x00\x00\x00\x00WAVEfmt \x00\x00\x00\x10\x00\x01\x00\x01\x00\x00\xbb\x80\x00\x02\x32\x80\x00\x03\x00\x18" +
 		"data\x00\x00\x00\x06\x80\x00\x00\x00\x00\x01")
-	big := []byte("RIFX\x00\x00\x00\x00WAVEfmt \x00\x00\x00\x28\xff\xfe\x00\x01\x00\x00\xbb\x80\x00\x01\x76\x00\x00\x02\x00\x10\x00\x16\x00\x10\x00\x00\x00\x04")
+	big := []byte("RIFX\x00\x00\x00\x00WAVEfmt \x00\x00\x00\x28" +
+		"\xff\xfe\x00\x01\x00\x00\xbb\x80\x00\x01\x76\x00\x00\x02\x00\x10\x00\x16\x00\x10\x00\x00\x00\x04")
 	extBig := func(id string) []byte { return slices.Concat(big, []byte(id), []byte("data\x00\x00\x00\x02\x40\x00")) }
 	inf := float32(math.Inf(1))
 	for _, c := range []struct {
@@ -94,7 +95,8 @@ func TestSamples(t *testing.T) {
 		{"big-endian, extensible", extBig("\x00\x00\x00\x01" + guidRestBig), []float32{0.5}, ""},
 		{"big-endian, id as in RIFF", extBig("\x01\x00" + guidRest), []float32{0.5}, ""},
 		{"big-endian, tag alone", extBig("\x00\x01" + guidRest), []float32{0.5}, ""},
-		{"two files", slices.Concat(file(format(1, 1, 16, 2), part("data", []byte{0, 0x40})), file(format(1, 1, 16, 2), part("data", []byte{0, 1}))),
+		{"two files", slices.Concat(file(format(1, 1, 16, 2), part("data", []byte{0, 0x40})),
+			file(format(1, 1, 16, 2), part("data", []byte{0, 1}))),
 			[]float32{0.5}, "another WAV file begins at byte 46"},
 		{"32 bits", file(format(1, 1, 32, 4), part("data", le(-1<<31, 1<<30))), []float32{-1, 0.5}, ""},
 		{"24 in 32", ext(1, 32, 24, 8, 0, 1, 0, 0, 0, 0, 0, 0xc0), []float32{1.0 / (1 << 23), -0.5}, ""},
