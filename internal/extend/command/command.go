@@ -47,8 +47,8 @@ import (
 const DefaultTimeout = 10 * time.Minute
 
 // runner is part of every fingerprint. It is raised when this package changes the surroundings of
-// programs: the environment, or the layout of folders.
-const runner = "2"
+// programs: the environment, or the layout of folders; or if what it made before may be wrong.
+const runner = "3"
 
 // Config declares a processor that runs a program.
 type Config struct {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -27,11 +28,12 @@ import (
 const (
 	workerVersion = "KILN_TEST_VERSION"
 	workerKinds   = "KILN_TEST_KINDS"
+	workerKiln    = "KILN_TEST_KILN" // its version
 )
 
 // runJob is what this program is to the workers of a farm.
 func runJob() int {
-	cfg := workspace.Config{Version: "test", Processors: processors.All()}
+	cfg := workspace.Config{Version: cmp.Or(os.Getenv(workerKiln), "test"), Processors: processors.All()}
 	if os.Getenv(workerKinds) == "" {
 		version, _ := strconv.Atoi(os.Getenv(workerVersion))
 		cfg.Processors = allTestProcessors(max(1, version))
@@ -251,7 +253,8 @@ func TestFarmNone(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*reapitest.Farm){
 		"cannot be reached":       func(f *reapitest.Farm) { f.Server.Stop() },
-		"not of the same version": func(f *reapitest.Farm) { f.Env = append(f.Env, workerVersion+"=2") },
+		"workers run Kiln test; this is the same version, with other processors": func(f *reapitest.Farm) { f.Env = append(f.Env, workerVersion+"=2") },
+		"workers run Kiln 9.8; this is Kiln test": func(f *reapitest.Farm) { f.Env = append(f.Env, workerKiln+"=9.8") },
 	} {
 		p := newProject(t, sharedProject)
 		spoil(p.farmed(1))

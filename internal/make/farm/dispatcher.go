@@ -42,7 +42,6 @@ type attachment struct {
 	files      map[string]reapi.Input
 	properties map[string]string
 	project    *written.Folders
-	traced     bool
 	ok         bool
 }
 
@@ -84,8 +83,19 @@ func (c *Dispatcher) May(et *engine.Task, last *engine.Trace) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	carried := c.carry(t.Proc.Info.Name)
-	return carried.ok && (last != nil || !carried.traced) // what a program reads shows its first run here
+	return carried.ok && (last != nil || !carried.traced()) // what a program reads shows its first run here
 }
+
+// command is the program that the processor is; nil for another processor.
+func (b *attachment) command() *written.Program {
+	if b.own == nil {
+		return nil
+	}
+	return b.own.Program
+}
+
+// traced reports whether the processor is a program that is traced.
+func (b *attachment) traced() bool { return b.command() != nil && b.command().Traced }
 
 // carry returns what is sent along with jobs of a processor. c.mu is held.
 func (c *Dispatcher) carry(name string) *attachment {
@@ -94,7 +104,7 @@ func (c *Dispatcher) carry(name string) *attachment {
 	}
 	b := &attachment{properties: maps.Clone(c.f.place.Properties), files: map[string]reapi.Input{}}
 	if carried := c.f.carried(name); carried != nil {
-		b.own, b.ok, b.project, b.traced = carried.Own, true, carried.Project, carried.Traced
+		b.own, b.ok, b.project = carried.Own, true, carried.Project
 		for path, data := range carried.Files {
 			b.files[written.Code+"/"+path] = inputOf(data)
 		}

@@ -74,22 +74,25 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 		f: c.f, w: c.w, j: j, unrecorded: j.Unrecorded(ctx), client: client, inputs: map[string]reapi.Input{c.f.place.program(): program},
 		deadline: c.deadline(j.Last()), properties: carried.properties,
 		job: written.Job{
-			Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
+			Version: c.f.version, Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
 			Settings: string(t.On.Canonical), Inputs: j.Inputs(), Answers: map[string]written.Answer{},
 		},
 	}
 	for path, in := range carried.files {
 		x.inputs[path] = in
 	}
-	if last := j.Last(); carried.traced || last != nil && slices.ContainsFunc(last.Observations, ranProgram) {
+	if carried.traced() || carried.command() == nil && ranProgram(j.Last()) {
 		x.job.Project = carried.project
 	}
 	x.predict(ctx)
 	return x, nil
 }
 
-// ranProgram reports whether an observation is of a job that ran a program. If that was traced, its job cannot be sent without the project.
-func ranProgram(o engine.Observation) bool { return o.Kind == job.SawRoots }
+// ranProgram reports whether a processor that is no program ran one in its last run, and so may run one that is traced: each run of a
+// program says for itself whether it is. If that is wrong, a traced program has to run here, and any other runs as well.
+func ranProgram(last *engine.Trace) bool {
+	return last != nil && slices.ContainsFunc(last.Observations, func(o engine.Observation) bool { return o.Kind == job.SawRoots })
+}
 
 // predict answers what the processor is expected to ask: for its source, for what a command is given, and for what it looked at last time.
 func (x *exchange) predict(ctx context.Context) {
@@ -202,14 +205,26 @@ func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) 
 		return nil, nil, fmt.Errorf("a worker could not run this kiln: it ended with %d: %s", ran.Code, firstLine(ran.Stderr))
 	}
 	log, err := written.DecodeLog(ran.Output)
-	if err == nil && log.Outcome == written.Other {
-		err = errOther
+	if errors.Is(err, written.ErrOther) || err == nil && log.Outcome == written.Other {
+		err = x.f.other(log)
 	}
 	return ran, log, err
 }
 
-// errOther means that workers run another kiln, named in [execution].
-var errOther = errors.New("the kiln that workers run is not of the same version as this one, or has other processors")
+// other is the error of a worker that runs another kiln. log is nil if that writes another format.
+func (f *Farm) other(log *written.Log) error {
+	named := ""
+	if f.place.Kiln != "" {
+		named = ", which `kiln` in [execution] names"
+	}
+	switch {
+	case log == nil || log.Reason == "":
+		return fmt.Errorf("workers run another version of Kiln%s; this is Kiln %s", named, f.version)
+	case log.Reason != f.version:
+		return fmt.Errorf("workers run Kiln %s%s; this is Kiln %s", log.Reason, named, f.version)
+	}
+	return fmt.Errorf("workers run Kiln %s%s; this is the same version, with other processors", f.version, named)
+}
 
 func firstLine(text []byte) string {
 	text, _, _ = bytes.Cut(bytes.TrimSpace(text), []byte("\n"))

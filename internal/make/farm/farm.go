@@ -55,13 +55,13 @@ type Carried struct {
 	Own        *written.Own      // of one of the project; nil: the kiln has it in it
 	Files      map[string][]byte // by path below written.Code
 	Properties map[string]string // that the worker has to have besides those of the farm
-	Project    *written.Folders  // where traced programs find the project; nil: they cannot run elsewhere
-	Traced     bool              // the processor is a traced program
+	Project    *written.Folders  // where traced programs find the project; nil: none can run elsewhere
 }
 
 // Farm is an opened Place, used by all builds of a project.
 type Farm struct {
 	place   *Place
+	version string                          // of this kiln
 	kiln    digest.Hash                     // see written.Job
 	carried func(processor string) *Carried // nil: its jobs cannot run elsewhere
 
@@ -77,8 +77,8 @@ type Farm struct {
 }
 
 // New makes ready a farm. Nothing is opened yet.
-func New(place *Place, kiln digest.Hash, carried func(processor string) *Carried) *Farm {
-	return &Farm{place: place, kiln: kiln, carried: carried, sums: map[digest.Hash]share.Blob{}, extra: 2 * quick}
+func New(place *Place, version string, kiln digest.Hash, carried func(processor string) *Carried) *Farm {
+	return &Farm{place: place, version: version, kiln: kiln, carried: carried, sums: map[digest.Hash]share.Blob{}, extra: 2 * quick}
 }
 
 // Place returns where the farm is.
@@ -99,7 +99,7 @@ func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err erro
 			f: f, client: client, deadline: tryTimeout, properties: f.place.Properties,
 			inputs: map[string]reapi.Input{f.place.program(): program},
 		}
-		x.job.Kiln = f.kiln
+		x.job.Version, x.job.Kiln = f.version, f.kiln
 		_, _, err = x.round(ctx) // there is no processor without a name, so the worker reports that
 	}
 	if err != nil {

@@ -28,6 +28,9 @@ func Run(ctx context.Context, cfg workspace.Config) error {
 		return err
 	}
 	j, err := written.DecodeJob(data)
+	if errors.Is(err, written.ErrOther) {
+		return disk.Keep(written.LogFile, (&written.Log{Outcome: written.Other, Reason: cfg.Version}).Encode())
+	}
 	if err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (w *run) process(ctx context.Context) *written.Log {
 		return &written.Log{Outcome: written.Local, Reason: fmt.Sprintf(format, args...)}
 	}
 	if w.program.Kiln != w.written.Kiln {
-		return &written.Log{Outcome: written.Other}
+		return &written.Log{Outcome: written.Other, Reason: w.program.Version()}
 	}
 	if err := w.layProject(); err != nil {
 		return local("the project: %v", err)

@@ -105,7 +105,7 @@ func Open(cfg Config) (*Workspace, error) {
 			return nil, err
 		}
 		if place != nil {
-			p.farm = farm.New(place, p.programHash(), p.carried)
+			p.farm = farm.New(place, p.Config.Version, p.programHash(), p.carried)
 		}
 	}
 	return p, nil

@@ -56,9 +56,7 @@ func (g *Program) Processor(j *written.Job, state string, own command.Kiln) (pro
 	}
 	if said := j.Own.Program; said != nil {
 		cc := commandOf(c, said)
-		if cc.Kiln = own; j.Project != nil {
-			cc.Reads = command.Traced
-		}
+		cc.Kiln = own
 		return command.New(cc)
 	}
 	m := p.custom(c)
@@ -67,6 +65,9 @@ func (g *Program) Processor(j *written.Job, state string, own command.Kiln) (pro
 	}
 	return m.Processor, nil
 }
+
+// Version is that of the kiln.
+func (g *Program) Version() string { return g.p.Config.Version }
 
 // Info describes a processor that is compiled in.
 func (g *Program) Info(name string) (processor.Info, bool) {
@@ -105,9 +106,11 @@ func (p *Workspace) carried(name string) *farm.Carried {
 	}
 	if command.Runs(pr) {
 		own.Program = writtenCommand(c, pr.Info().Settings)
-		carried.Traced = command.Reads(c.Reads) == command.Traced
-		if c.Reads != "" && (!carried.Traced || carried.Project == nil) {
+		switch traced := own.Program.Traced; {
+		case c.Reads != "" && !traced, traced && carried.Project == nil:
 			return nil
+		case !traced:
+			carried.Project = nil
 		}
 		return carried
 	}
@@ -147,7 +150,9 @@ func (p *Workspace) writtenFolders() *written.Folders {
 
 // writtenCommand writes down what decides what the jobs of a command make. like has its settings as fields.
 func writtenCommand(c *project.CustomProcessor, like any) *written.Program {
-	said := &written.Program{Args: c.Command, Env: c.Env, Output: c.Output, Network: c.Network}
+	said := &written.Program{
+		Args: c.Command, Env: c.Env, Output: c.Output, Network: c.Network, Traced: command.Reads(c.Reads) == command.Traced,
+	}
 	for _, o := range c.Outputs {
 		said.Outputs = append(said.Outputs, written.Named{Name: o.Name, Text: o.Extension})
 	}
@@ -174,6 +179,9 @@ func commandOf(c *project.CustomProcessor, said *written.Program) command.Config
 	}
 	for _, s := range said.Settings {
 		cc.Settings = append(cc.Settings, command.Setting{Name: s.Name, Default: settingTypes[s.Text]})
+	}
+	if said.Traced {
+		cc.Reads = command.Traced
 	}
 	return cc
 }

@@ -13,8 +13,8 @@ import (
 
 // Kinds of file, as their first bytes; the last is the version.
 const (
-	jobMagic = "KILN\x00job\x01"
-	logMagic = "KILN\x00log\x01"
+	jobMagic = "KILN\x00job\x02"
+	logMagic = "KILN\x00log\x02"
 )
 
 // encoder writes the parts of jobs and logs.
@@ -59,6 +59,7 @@ func (e *encoder) program(c *Program) {
 	e.named(c.Outputs)
 	e.Bool(c.Network)
 	e.named(c.Settings)
+	e.Bool(c.Traced)
 }
 
 func (e *encoder) folders(f *Folders) {
@@ -83,7 +84,9 @@ func (d *decoder) program() *Program {
 	if !d.Bool() {
 		return nil
 	}
-	return &Program{Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named()}
+	return &Program{
+		Args: d.strs(), Env: d.strs(), Output: d.Str(), Outputs: d.named(), Network: d.Bool(), Settings: d.named(), Traced: d.Bool(),
+	}
 }
 
 // decoder reads what encoder wrote.
@@ -329,6 +332,7 @@ func (a Answer) Same(b Answer) bool {
 // Encode writes a job. Equal jobs have equal bytes.
 func (j *Job) Encode() []byte {
 	e := begin(jobMagic)
+	e.Str(j.Version)
 	e.Hash(&j.Kiln)
 	e.Str(j.Processor)
 	if e.Bool(j.Own != nil); j.Own != nil {
@@ -362,7 +366,7 @@ func DecodeJob(data []byte) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{}
+	j := &Job{Version: d.Str()}
 	j.Kiln = d.Hash()
 	j.Processor = d.Str()
 	if d.Bool() {
@@ -433,6 +437,9 @@ func begin(magic string) *encoder { return &encoder{varint.Encoder{Buf: []byte(m
 
 // open checks the magic number and the checksum of a file.
 func open(magic string, data []byte) (*decoder, error) {
+	if kind := magic[:len(magic)-1]; len(data) > len(kind) && string(data[:len(kind)]) == kind && data[len(kind)] != magic[len(kind)] {
+		return nil, ErrOther
+	}
 	if len(data) < len(magic)+digest.Size || len(data) > maxFile || string(data[:len(magic)]) != magic {
 		return nil, ErrFormat
 	}

@@ -42,7 +42,8 @@ func (c Content) Name() string { return fmt.Sprintf("%x", c.SHA256) }
 
 // Job is an encoded job.
 type Job struct {
-	Kiln      digest.Hash // the code of the kiln that should run it: see Signature
+	Version   string      // of the kiln that wants it
+	Kiln      digest.Hash // the code of the kiln that should run it
 	Processor string
 	Own       *Own // the processor's declaration, if the project declares it; nil: it is compiled in
 	Part      string
@@ -50,7 +51,7 @@ type Job struct {
 	Asset     processor.Asset
 	Settings  string   // canonical text
 	Inputs    []string // globs of source files on which it depends by hand
-	Project   *Folders // where a program finds the project, if what it reads is traced; nil: no program of the job is traced
+	Project   *Folders // where programs find the project if they are traced; nil: such a program has to run at the client
 	Answers   map[string]Answer
 }
 
@@ -72,6 +73,7 @@ type Program struct {
 	Outputs   []Named // extensions of further products
 	Network   bool
 	Settings  []Named // Go types of the settings
+	Traced    bool    // what it reads is traced; else it sees the inputs of its job, and nothing else
 }
 
 // Above is how many folders are above the project folder that a worker makes. So a path that leads out of it does not lead to something of
@@ -187,13 +189,13 @@ const (
 	Done  Outcome = 1 // the processor succeeded, with all answers
 	Needs Outcome = 2 // it asked something to which the job has no answer
 	Local Outcome = 3 // it failed, or asked for something that only the client has: the job has to run there
-	Other Outcome = 4 // it did not run: the job is for another kiln
+	Other Outcome = 4 // it did not run: the job is for another kiln. Reason: this one's version
 )
 
 // Log is the result of a run.
 type Log struct {
 	Outcome Outcome
-	Reason  string // Local: the reason
+	Reason  string // Local: the reason; Other: the version of the kiln that was to run it
 	Calls   []Call
 }
 
@@ -202,3 +204,6 @@ const maxFile = 256 << 20
 
 // ErrFormat means that bytes are not a job, or not a log.
 var ErrFormat = errors.New("written: not a job, or not the result of one")
+
+// ErrOther means that bytes are a job, or a log, of a kiln that writes these in another way.
+var ErrOther = errors.New("written: by another version of Kiln")

@@ -37,11 +37,11 @@ func sample() (*Job, *Log) {
 		{Kind: Memory, Number: 5},
 	}
 	j := &Job{
-		Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n", Inputs: []string{"*.h"},
+		Version: "1.2", Kiln: digest.Of([]byte("k")), Processor: "texture", Part: "p", Platform: "pc", Settings: "x = 1\n", Inputs: []string{"*.h"},
 		Project: &Folders{Roots: []string{"a"}, Scratch: "t", Built: []string{"b"}, State: []string{"s"}, Shipped: []string{"i"}},
 		Own: &Own{Script: "s", Wasm: "w", Program: &Program{
 			Args: []string{"p", "{in}"}, Env: []string{"V"}, Output: ".o", Outputs: []Named{{"x", ".x"}}, Network: true,
-			Settings: []Named{{"s", "int64"}},
+			Settings: []Named{{"s", "int64"}}, Traced: true,
 		}, Folder: true, Version: 3, Extensions: []string{".a"}, Timeout: time.Second, Memory: 9},
 		Asset: processor.Asset{ID: "a.png", UUID: "u", Path: "a.png", Folder: true, Made: true},
 		Answers: map[string]Answer{
@@ -76,6 +76,22 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("keys of %d and %d", i, k)
 			}
 		}
+	}
+}
+
+// Files of another version say so, whatever follows.
+func TestOtherVersion(t *testing.T) {
+	j, l := sample()
+	job, log := j.Encode(), l.Encode()
+	job[len(jobMagic)-1]++
+	log[len(logMagic)-1]--
+	_, err := DecodeJob(job)
+	_, err2 := DecodeLog(log[:len(logMagic)])
+	if err != ErrOther || err2 != ErrOther {
+		t.Error(err, err2)
+	}
+	if _, err := DecodeJob(log); err != ErrFormat {
+		t.Errorf("a log that is read as a job: %v", err)
 	}
 }
 

@@ -375,6 +375,9 @@ func (c *Client) cancelOperation(name string) {
 	c.ops.CancelOperation(ctx, &longrunningpb.CancelOperationRequest{Name: name})
 }
 
+// apiVersion is the version of the Remote Execution API that Kiln speaks.
+const apiVersion = 2
+
 // Executes asks a server whether it executes actions. The error is the reason why not.
 func (c *Client) Executes(ctx context.Context) error {
 	ctx, cancel := c.call(ctx, 0)
@@ -384,7 +387,10 @@ func (c *Client) Executes(ctx context.Context) error {
 		return err
 	}
 	x := caps.GetExecutionCapabilities()
+	high := caps.GetHighApiVersion()
 	switch {
+	case high != nil && high.GetMajor() < apiVersion:
+		return fmt.Errorf("the server speaks version %d.%d of the Remote Execution API, and Kiln version %d", high.GetMajor(), high.GetMinor(), apiVersion)
 	case !x.GetExecEnabled():
 		return errors.New("the server does not execute actions: it is a cache alone")
 	case len(x.GetDigestFunctions()) > 0 && !slices.Contains(x.GetDigestFunctions(), repb.DigestFunction_SHA256),

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,20 +97,25 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that only stores says so.
+// A server that only stores, or speaks another version of the API, is said to be just that.
 func TestExecutesNot(t *testing.T) {
-	s, err := reapitest.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	c, err := Dial(s.Address, Credentials{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Executes(t.Context()); err == nil {
-		t.Error("it executes")
+	for want, old := range map[string]bool{
+		"it is a cache alone": false, "version 1.3 of the Remote Execution API, and Kiln version 2": true,
+	} {
+		s, err := reapitest.Start("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Stop()
+		s.Old = old
+		c, err := Dial(s.Address, Credentials{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.Executes(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %q", err, want)
+		}
 	}
 }
 

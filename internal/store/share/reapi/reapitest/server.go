@@ -63,6 +63,7 @@ const (
 type Server struct {
 	Address string // grpc://...
 	Zstd    bool   // set it before the first call
+	Old     bool   // it speaks version 1 of the API; set it before the first call
 
 	lie   atomic.Int32
 	told  atomic.Int64 // how often it lied
@@ -211,7 +212,11 @@ func (s *Server) GetCapabilities(context.Context, *repb.GetCapabilitiesRequest) 
 		cache.SupportedCompressors = []repb.Compressor_Value{repb.Compressor_ZSTD}
 		cache.SupportedBatchUpdateCompressors = cache.SupportedCompressors
 	}
-	return &repb.ServerCapabilities{CacheCapabilities: cache, HighApiVersion: &semver.SemVer{Major: 2, Minor: 3}}, nil
+	high := &semver.SemVer{Major: 2, Minor: 3}
+	if s.Old {
+		high.Major = 1
+	}
+	return &repb.ServerCapabilities{CacheCapabilities: cache, HighApiVersion: high}, nil
 }
 
 // blob is what is given for a digest.
