@@ -52,7 +52,7 @@ type Remote struct {
 var ErrHere = errors.New("this task has to run on this machine")
 
 // Away reports whether the task runs on another machine.
-func (r *Run) Away() bool { return r.node.where == away }
+func (r *Run) Away() bool { return r.away }
 
 // Last is the newest trace of the task, or nil.
 func (r *Run) Last() *Trace { return r.node.last() }

@@ -31,6 +31,7 @@ type build struct {
 	movable   queue               // of nodes that may run on another machine, or here
 	away      int                 // slots of other machines that are in use
 	expects   expectation         // what is queued
+	late      []*Run              // that other machines take too long for, longest first
 	resumes   []*waiting          // runs that may go on, first come first served, before anything in the queue
 	asking    []*weighing         // runs that wait for memory, first come first served
 	slots     int                 // in use
@@ -341,7 +342,10 @@ func (b *build) nextHere() *node {
 	if len(b.movable) > 0 && !b.opts.Away.Only() && (len(b.queue) == 0 || b.movable.before(b.movable[0], b.queue[0])) {
 		q = &b.movable
 	}
-	if len(*q) == 0 || !b.freeFor((*q)[0]) {
+	if len(*q) == 0 {
+		return b.nextLate()
+	}
+	if !b.freeFor((*q)[0]) {
 		return nil
 	}
 	n := (*q)[0]
@@ -380,7 +384,7 @@ func (r *Run) NeedMemory(bytes int64) error {
 	defer r.asking.Unlock()
 	b, n := r.b, r.node
 	b.mu.Lock()
-	if b.opts.Memory <= 0 || bytes <= n.memory || n.where == away || r.isOver() {
+	if b.opts.Memory <= 0 || bytes <= n.memory || r.away || r.isOver() {
 		b.mu.Unlock()
 		return nil
 	}
@@ -428,18 +432,12 @@ func (n *node) needs() int64 {
 // work runs a node, and then others, until there is nothing to start.
 func (b *build) work(n *node) {
 	for n != nil {
-		r := b.run(n)
+		r, rival := b.run(n)
 		b.mu.Lock()
-		b.hold(n, -1)
-		b.memory -= n.memory
-		n.memory = 0
-		if r == nil {
-			b.bringBack(n)
+		if rival {
+			b.away--
 		} else {
-			if r.Trace != nil {
-				b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
-			}
-			b.finish(n, r)
+			b.ended(n, r)
 		}
 		b.grant()
 		n = nil
@@ -458,43 +456,69 @@ func (b *build) work(n *node) {
 	}
 }
 
+// ended frees what a node had while it ran, and sets its result. Without one, another machine sent it back. b.mu is held.
+func (b *build) ended(n *node, r *Result) {
+	b.hold(n, -1)
+	b.memory -= n.memory
+	n.memory = 0
+	if r == nil {
+		b.bringBack(n)
+		return
+	}
+	if r.Trace != nil {
+		b.ran, b.seconds = b.ran+1, b.seconds+r.Trace.Seconds
+	}
+	b.finish(n, r)
+}
+
 // tornRuns is how many times a task runs at most if what it reads changes during the run.
 const tornRuns = 3
 
-// run runs a node's task and stores the trace; it repeats the run if what it read has changed meanwhile. It returns nil
-// if another machine sent the task back to run here.
-func (b *build) run(n *node) *Result {
-	started := time.Now()
+// run runs a node's task and stores the trace; it repeats the run if what it read has changed meanwhile. The result is nil if another
+// machine sent the task back to run here; and for a rival, whose result is that of the run here if it was first.
+func (b *build) run(n *node) (res *Result, rival bool) {
+	started, there := time.Now(), n.where == away
 	if n.where != back { // else it was started already, on another machine
 		b.world.Started(n.task)
 	}
 	for torn := 0; ; {
-		r := &Run{ctx: b.ctx, node: n, b: b}
+		r := &Run{ctx: b.ctx, node: n, b: b, away: there}
 		b.watch(n, r)
 		out, err := n.task.Run(r)
 		r.End()
-		if b.watched(n, r) {
-			continue
+		again := b.watched(n, r)
+		if b.rivalEnded(r, started, out, err) {
+			return nil, true
 		}
-		if torn++; r.torn != nil && torn < tornRuns && b.ctx.Err() == nil {
-			continue
+		if !b.lost(n) {
+			if again {
+				continue
+			}
+			if torn++; r.torn != nil && torn < tornRuns && b.ctx.Err() == nil {
+				continue
+			}
 		}
-		if n.where == away && errors.Is(err, ErrHere) && !r.stopped && b.ctx.Err() == nil {
-			return nil
+		if there && errors.Is(err, ErrHere) && !r.stopped && b.ctx.Err() == nil {
+			return nil, false
 		}
-		return b.keep(n, r, started, out, err)
+		if w := b.decide(n); w != nil {
+			return b.keep(n, w.run, w.started, w.out, nil), false
+		}
+		return b.keep(n, r, started, out, err), false
 	}
 }
 
-// watch makes a run known to the control.
+// watch makes a run known to the control, and to its rival.
 func (b *build) watch(n *node, r *Run) {
-	if b.opts.Control == nil {
+	if b.opts.Control == nil && b.opts.Away == nil {
 		return
 	}
 	r.ctx, r.cancel = context.WithCancel(b.ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n.run = r
+	if n.run = r; n.race != nil && n.race.won != nil {
+		r.cancel()
+	}
 }
 
 // watched ends watch, and reports whether the task must run again.
@@ -505,7 +529,9 @@ func (b *build) watched(n *node, r *Run) bool {
 	r.cancel()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n.run = nil
+	if n.run == r {
+		n.run = nil
+	}
 	if r.again && b.stopped {
 		r.stopped = true
 		return false
@@ -573,9 +599,12 @@ type answer struct {
 
 // await brings tasks up to date for a run: all of them, or, if one closes a cycle, those before it.
 func (b *build) await(r *Run, subjects []string) ([]answer, []string, error) {
-	answers := make([]answer, len(subjects))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if r.isRival() {
+		return b.known(r, subjects)
+	}
+	answers := make([]answer, len(subjects))
 	for i, s := range subjects {
 		if task := b.world.Resolve(s); task != nil {
 			m := b.node(task)
@@ -625,7 +654,7 @@ func (b *build) suspend(n *node, answers []answer) (cycle []string) {
 			return a.node.result.Trace.Cycle
 		}
 	}
-	if len(open) == 0 || b.stopped {
+	if len(open) == 0 || b.stopped || n.race != nil && n.race.won != nil {
 		return nil
 	}
 	n.wait(open...)

@@ -52,6 +52,7 @@ type node struct {
 	index   int           // in the heap
 	lift    float64       // seconds that are added to its path, since somebody waits for it or it goes sooner than others
 	run     *Run          // that a control can reach
+	race    *race         // between two runs of it; nil: there is one, or none
 	waited  time.Duration // of its run, suspended
 	memory  int64         // promised to its run
 	looking *looking      // for its result in other builds; nil: not yet, or no more

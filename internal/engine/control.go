@@ -112,10 +112,12 @@ func (c *Control) Invalidate(stale func(Kind, string) bool) int {
 	defer b.mu.Unlock()
 	touched := 0
 	for _, n := range b.order {
-		if r := n.run; r != nil && !r.again && r.saw(stale) {
-			touched++
-			r.again = true
-			r.cancel()
+		for _, r := range n.runs() {
+			if !r.again && r.saw(stale) {
+				touched++
+				r.again = true
+				r.cancel()
+			}
 		}
 	}
 	return touched

@@ -43,6 +43,7 @@ type Run struct {
 	b    *build
 
 	unrecorded bool // see Unrecorded
+	away       bool // on another machine
 
 	asking  sync.Mutex // held during Need, so that a run is suspended at most once
 	cancel  func()     // cancels ctx; nil if no control can reach the run

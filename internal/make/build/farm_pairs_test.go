@@ -1,14 +1,17 @@
 package build
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/make/farm"
@@ -91,6 +94,41 @@ func TestFarmKiln(t *testing.T) {
 	p.write("assets/b.txt", "edited")
 	if b := p.build(); b.Remote > 0 {
 		t.Errorf("%+v", b.Summary)
+	}
+}
+
+// TestFarmHangs: jobs that workers do not come back with are built here, long before their timeouts. Nobody is told: that may be the network's
+// way, or a worker that is slow.
+func TestFarmHangs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "")
+	manyScripts(p, 12)
+	f := p.farmed(2)
+	p.build() // the server has this program from now on
+	p.remove(".kiln")
+	p.remove("build")
+	p.write("assets/common.txt", "edited")
+	p.farm.Only, p.farm.Timeout = false, time.Hour
+	p.workers = 2
+	var lost atomic.Int64
+	f.Mute(true)
+	f.Started(func(int64) bool { lost.Add(1); return true })
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	b, err := p.try(ctx, Request{})
+	p.must(err)
+	if b.stopped || b.Built != 13 || b.Remote > 0 || b.warned != "" || lost.Load() == 0 {
+		t.Errorf("%d lost, %+v\n%s%s", lost.Load(), b.Summary, b.messages, b.warned)
+	}
+	p.compareWithClean(b)
+	for f.Operations() > 0 { // those that wait are cancelled; the workers have lost the others
+		runtime.Gosched()
+	}
+	f.Mute(false)
+	f.Started(func(int64) bool { return false })
+	p.write("assets/common.txt", "edited again")
+	if b := p.build(); b.warned != "" {
+		t.Error(b.warned)
 	}
 }
 

@@ -130,12 +130,16 @@ func (c *Dispatcher) Takes(et *engine.Task, last *engine.Trace, wait float64) (t
 	case c.f.alone():
 		return false, false
 	}
-	size := int64(0)
-	if i, _, ok := c.w.Table.Find(t.Asset.Path); ok {
-		size = c.w.Table.At(i).Stat.Size
-	}
-	there = c.f.overhead(size) <= wait
+	there = c.f.overhead(c.size(t)) <= wait
 	return there, there
+}
+
+// size is how large the source file of a job is.
+func (c *Dispatcher) size(t *job.Task) int64 {
+	if i, _, ok := c.w.Table.Find(t.Asset.Path); ok {
+		return c.w.Table.At(i).Stat.Size
+	}
+	return 0
 }
 
 // processed returns what is known about a task's processor. c.mu is held.
@@ -165,7 +169,7 @@ func (c *Dispatcher) Process(ctx context.Context, j *job.Job, t *job.Task) error
 	began := time.Now()
 	x, err := c.begin(ctx, j, t)
 	if err != nil {
-		return c.back(t, err)
+		return c.back(j, t, err)
 	}
 	for range maxRounds {
 		x.moved(func(at *engine.Remote) { at.Stage, at.Rounds = "sending", at.Rounds+1 })
@@ -174,9 +178,9 @@ func (c *Dispatcher) Process(ctx context.Context, j *job.Job, t *job.Task) error
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case reapi.IsNoWorker(err) && !maps.Equal(x.properties, c.f.place.Properties):
-			return c.back(t, c.noWorkers(t, err))
+			return c.back(j, t, c.noWorkers(t, err))
 		case err != nil:
-			return c.back(t, c.f.failed(err))
+			return c.back(j, t, c.f.failed(err))
 		}
 		c.f.worked(max(0, time.Since(began)-x.waited-ran.Took))
 		x.moved(func(at *engine.Remote) {
@@ -194,10 +198,10 @@ func (c *Dispatcher) Process(ctx context.Context, j *job.Job, t *job.Task) error
 			return nil
 		}
 		if err != nil {
-			return c.back(t, err)
+			return c.back(j, t, err)
 		}
 	}
-	return c.back(t, errLocal)
+	return c.back(j, t, errLocal)
 }
 
 // noWorkers notes that no worker has what jobs of a processor need. Those of others may have some.
@@ -212,12 +216,15 @@ func (c *Dispatcher) noWorkers(t *job.Task, err error) error {
 var errLocal = errors.New("the job has to run here")
 
 // back records why a job has to run here.
-func (c *Dispatcher) back(t *job.Task, err error) error {
+func (c *Dispatcher) back(j *job.Job, t *job.Task, err error) error {
+	rival := j.Rival()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if errors.Is(err, errLocal) {
+	switch {
+	case rival: // it runs here anyway; as a rival it may lack what it needs
+	case errors.Is(err, errLocal):
 		c.processed(t).local++
-	} else if !errors.Is(err, errAlone) && c.trouble == nil {
+	case !errors.Is(err, errAlone) && c.trouble == nil:
 		c.trouble = err
 	}
 	return engine.ErrHere
@@ -246,6 +253,23 @@ func (c *Dispatcher) deadline(last *engine.Trace) time.Duration {
 		d += time.Duration(10 * last.Seconds * float64(time.Second))
 	}
 	return d
+}
+
+// patience is how long a job may be on a worker before it starts here as well, if a core has nothing else to do: twice what is expected.
+func (c *Dispatcher) patience(t *job.Task, last *engine.Trace) time.Duration {
+	seconds := c.f.overhead(c.size(t))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.processed(t); last != nil {
+		seconds += last.Seconds
+	} else if p.runs > 0 {
+		seconds += p.seconds / float64(p.runs)
+	}
+	least := leastPatience
+	if c.f.place.Only {
+		least = c.f.place.Timeout / 4
+	}
+	return max(least, time.Duration(2*seconds*float64(time.Second)))
 }
 
 // fetch writes a content that a worker made to a writer.

@@ -39,6 +39,7 @@ type exchange struct {
 	job        written.Job
 	inputs     map[string]reapi.Input // by path, without the job itself
 	deadline   time.Duration
+	patience   time.Duration
 	waited     time.Duration // for answers
 	at         engine.Remote // what is known of the run there
 	properties map[string]string
@@ -72,7 +73,7 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 	c.mu.Unlock()
 	x := &exchange{
 		f: c.f, w: c.w, j: j, unrecorded: j.Unrecorded(ctx), client: client, inputs: map[string]reapi.Input{c.f.place.program(): program},
-		deadline: c.deadline(j.Last()), properties: carried.properties,
+		deadline: c.deadline(j.Last()), patience: c.patience(t, j.Last()), properties: carried.properties,
 		job: written.Job{
 			Version: c.f.version, Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
 			Settings: string(t.On.Canonical), Inputs: j.Inputs(), Answers: map[string]written.Answer{},
@@ -191,6 +192,9 @@ func (x *exchange) expect(c *written.Call) {
 // round lets a worker run the job, and reads its log.
 func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) {
 	x.inputs[written.JobFile] = inputOf(x.job.Encode())
+	if x.j != nil { // else it is a trial
+		defer x.j.Elsewhere(x.patience)()
+	}
 	ran, err := x.client.Run(ctx, &reapi.Action{
 		Args: []string{"./" + x.f.place.program(), written.Command}, Inputs: x.inputs, Output: written.LogFile, Folder: written.OutFolder,
 		Properties: x.properties, Timeout: x.deadline, Queue: queueTimes * x.f.place.Timeout,

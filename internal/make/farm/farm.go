@@ -30,6 +30,7 @@ import (
 const (
 	DefaultJobs    = 32              // at once
 	DefaultTimeout = 2 * time.Minute // timeout of a job, in addition to ten times its last duration
+	leastPatience  = 3 * time.Second // a job that is on a worker for less does not start here as well
 	queueTimes     = 5               // a job waits this many timeouts for a worker
 	maxRounds      = 8               // of one job
 	failuresInRow  = 3               // after this many, the farm is not used for a while

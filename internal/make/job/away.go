@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -19,8 +20,19 @@ type Away interface {
 	Ended(*engine.Result)
 }
 
-// Moved reports where the processor runs, and what is known of that so far; nil: here.
-func (j *Job) Moved(at *engine.Remote) { j.w.Reporter.JobMoved(j.t.Name, at) }
+// Moved reports where the processor runs, and what is known of that so far; nil: here. If it runs here as well, that is what is shown.
+func (j *Job) Moved(at *engine.Remote) {
+	if at == nil || !j.run.Rival() {
+		j.w.Reporter.JobMoved(j.t.Name, at)
+	}
+}
+
+// Elsewhere notes that the job waits for another machine, and may start here as well if that takes longer than patience. The function that
+// it returns ends the wait.
+func (j *Job) Elsewhere(patience time.Duration) (end func()) { return j.run.Elsewhere(patience) }
+
+// Rival reports whether the job runs here as well.
+func (j *Job) Rival() bool { return j.run.Rival() }
 
 // Last is the newest trace of the job's task, or nil.
 func (j *Job) Last() *engine.Trace { return j.run.Last() }
