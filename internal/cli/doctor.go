@@ -160,7 +160,7 @@ func (a *app) tellDoctor(r *doctor.Report, sum doctorLine) error {
 // surroundings are the codes of what is wrong with tools and the system, not with source files.
 var surroundings = []diag.Code{
 	diag.ToolMissing, diag.FolderUnwritable, diag.DiskLow, diag.LimitLow, diag.CommandUntraced, diag.CommandUnsealed,
-	diag.OutputStranger, diag.CacheFails, diag.FarmFails}
+	diag.OutputStranger, diag.CacheFails, diag.FarmFails, diag.FarmOther}
 
 // worstOfContent is the highest severity of problems with source files; a note if there are none.
 func worstOfContent(l diag.List) diag.Severity {

@@ -150,7 +150,10 @@ func (r *Report) farm(ctx context.Context, p *build.Project) {
 	place := f.Place()
 	says, reached, err := f.Check(ctx)
 	r.Helpers = append(r.Helpers, Helper{"farm", "the farm " + place.Remote, err == nil, says})
+	var m *diag.Message
 	switch {
+	case errors.As(err, &m):
+		r.add(m)
 	case !reached && err != nil:
 		r.add(diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", place.Remote, err).
 			WithHint("builds do without it; the address comes from %s", place.Origin))

@@ -69,6 +69,7 @@ const (
 	CacheWrong       Code = "K0230" // what says where results are shared cannot be
 	FarmFails        Code = "K0231" // a server that runs jobs could not be used
 	FarmWrong        Code = "K0232" // what says where jobs run cannot be
+	FarmOther        Code = "K0233" // the workers of a farm run another Kiln
 	ProductMissing   Code = "K0234" // a product refers to one that its asset does not make
 	Internal         Code = "K0299"
 )

@@ -238,12 +238,16 @@ func (c *Dispatcher) End() (warnings diag.List) {
 	c.f.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.trouble != nil {
-		warnings = append(warnings, diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", c.f.place.Remote, reapi.Reason(c.trouble)).
-			WithHint("jobs run here in its place; `kiln doctor` tries it, KILN_EXECUTION=off leaves it alone"))
-		c.trouble = nil
+	if c.trouble == nil {
+		return warnings
 	}
-	return warnings
+	var m *diag.Message
+	if !errors.As(c.trouble, &m) {
+		m = diag.Warningf(diag.FarmFails, diag.Pos{}, "the farm %s: %s", c.f.place.Remote, reapi.Reason(c.trouble)).
+			WithHint("jobs run here in its place; `kiln doctor` tries it, KILN_EXECUTION=off leaves it alone")
+	}
+	c.trouble = nil
+	return append(warnings, m)
 }
 
 // deadline is how long a job may take on a worker.

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -215,19 +216,21 @@ func (x *exchange) round(ctx context.Context) (*reapi.Ran, *written.Log, error) 
 	return ran, log, err
 }
 
-// other is the error of a worker that runs another kiln. log is nil if that writes another format.
+// other is the error of a worker that runs another kiln: a message without a place. log is nil if that writes another format.
 func (f *Farm) other(log *written.Log) error {
-	named := ""
+	run := "run another version of Kiln"
+	if log != nil && log.Reason != "" {
+		run = "run Kiln " + log.Reason
+	}
 	if f.place.Kiln != "" {
-		named = ", which `kiln` in [execution] names"
+		run += ", which `kiln` in [execution] names"
 	}
-	switch {
-	case log == nil || log.Reason == "":
-		return fmt.Errorf("workers run another version of Kiln%s; this is Kiln %s", named, f.version)
-	case log.Reason != f.version:
-		return fmt.Errorf("workers run Kiln %s%s; this is Kiln %s", log.Reason, named, f.version)
+	this := "this is Kiln " + f.version
+	if log != nil && log.Reason == f.version {
+		this = "this is the same version, with other processors"
 	}
-	return fmt.Errorf("workers run Kiln %s%s; this is the same version, with other processors", f.version, named)
+	return diag.Warningf(diag.FarmOther, diag.Pos{}, "the farm %s: workers %s; %s", f.place.Remote, run, this).
+		WithHint("have `kiln` in [execution] name a program of this version, with the same processors, or leave it out: then workers are sent this one")
 }
 
 func firstLine(text []byte) string {

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/make/written"
 	"github.com/kiln-pipeline/kiln/internal/store/share"
@@ -89,7 +90,7 @@ func (f *Farm) Place() *Place { return f.place }
 const tryTimeout = time.Minute
 
 // Check asks the server whether it executes actions, and has a worker start the kiln that it would run jobs with. It returns what the farm
-// is like. The error is for display; reached reports whether it is the worker's.
+// is like. The error is for display, or a message; reached reports whether it is the worker's.
 func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -104,6 +105,9 @@ func (f *Farm) Check(ctx context.Context) (says []string, reached bool, err erro
 		_, _, err = x.round(ctx) // there is no processor without a name, so the worker reports that
 	}
 	if err != nil {
+		if m := (*diag.Message)(nil); errors.As(err, &m) {
+			return nil, reached, m
+		}
 		return nil, reached, errors.New(reapi.Reason(err))
 	}
 	return []string{
