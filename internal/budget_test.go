@@ -32,12 +32,12 @@ var budgets = map[string][2]int{
 	"cli":               {10810, 60}, // a file a command
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 75},
-	"engine":            {3000, 76},
+	"engine":            {3000, 78},
 	"extend/command":    {4900, 60},
 	"extend/script":     {4000, 60},
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
-	"make/job":          {4135, 153}, // a processor's Job, and what the build and workers ask of it
+	"make/job":          {4150, 154}, // a processor's Job, and what the build and workers ask of it
 	"make/workspace":    {3000, 108},
 	"media/codec/astc":  {3460, 60}, // its encoder is there twice, in Go and for AVX2
 	"media/codec/gltf":  {3000, 61},

@@ -6,10 +6,11 @@ import (
 )
 
 // catScript is a program that reads its asset and all that is in the folder inc of its view.
-const catScript = "#!/bin/sh\nset -e\n{ cat \"$1\"; for f in $(find inc -type f 2>/dev/null | LC_ALL=C sort); do echo \"$f\"; cat \"$f\"; done; } > \"$2\"\n"
+const catScript = "#!/bin/sh\nset -e\n" +
+	"{ cat \"$1\"; for f in $(find inc -type f 2>/dev/null | LC_ALL=C sort); do echo \"$f\"; cat \"$f\"; done; } > \"$2\"\n"
 
-// TestFarmDeclared: a program with declared inputs that lists a folder finds the same files in each of its runs on a worker: what it may read
-// is declared with its job, and is not what was recorded of its last run.
+// TestFarmDeclared: a program with declared inputs that lists a folder finds the same files in each of its runs on a worker. What it may
+// read is declared with its job, and is not what was recorded of its last run.
 func TestFarmDeclared(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -97,8 +97,8 @@ func TestFarmKiln(t *testing.T) {
 	}
 }
 
-// TestFarmHangs: jobs that workers do not come back with are built here, long before their timeouts. Nobody is told: that may be the network's
-// way, or a worker that is slow.
+// TestFarmHangs: jobs that workers do not come back with are built here, long before their timeouts. Nobody is told: it may be a slow
+// worker.
 func TestFarmHangs(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "")

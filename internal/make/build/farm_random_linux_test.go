@@ -268,10 +268,13 @@ func newKinds(t *testing.T, r *random, all *farmCounts) *kindsProject {
 	p.must(chmodExecutable(p.path("tools/look")))
 	k.config()
 	for name, text := range map[string]string{
-		"1.listed": "1\n", "2.listed": "2\n", "a.named": "a\n", "a.given": "a\n", "b.given": "b\n", "a.needy": "a\n", "a.asked": "a\n", "a.dep": "a\n",
-		"a.words": "glob inc/*.h\n", "pack/1.txt": "1\n", "pack/deep/2.txt": "2\n", "one.txt": "one\n", "inc/1.h": "1\n", "inc/deep/2.h": "2\n", "more/1.h": "1\n",
-		"a.tile": "tile\n", "a.look": "names .\nnames inc\nread one.txt\nneed a.tile\nask more\n", "a.run": "read d/b.txt\nnames inc\n",
-		"1.star": "run inc/**\nuse a.tile\nassets *.tile\n", "2.star": "texture art/1.png\nbytes inc/**\nenv\nstdin words\n", "data.json": "{\"a\": 1}",
+		"1.listed": "1\n", "2.listed": "2\n", "a.named": "a\n", "a.given": "a\n", "b.given": "b\n", "a.needy": "a\n", "a.asked": "a\n",
+		"a.dep":   "a\n",
+		"a.words": "glob inc/*.h\n", "pack/1.txt": "1\n", "pack/deep/2.txt": "2\n", "one.txt": "one\n", "inc/1.h": "1\n", "inc/deep/2.h": "2\n",
+		"more/1.h": "1\n",
+		"a.tile":   "tile\n", "a.look": "names .\nnames inc\nread one.txt\nneed a.tile\nask more\n", "a.run": "read d/b.txt\nnames inc\n",
+		"1.star": "run inc/**\nuse a.tile\nassets *.tile\n", "2.star": "texture art/1.png\nbytes inc/**\nenv\nstdin words\n",
+		"data.json": "{\"a\": 1}",
 	} {
 		p.write("assets/"+name, text)
 	}
@@ -313,7 +316,9 @@ func (k *kindsProject) tileset() {
 
 // tool makes a tool another one.
 func (k *kindsProject) tool(name string) {
-	text := map[string]string{"cat.sh": kindsCat, "lines.sh": kindsLines, "asked.sh": kindsAsked, "dep.sh": kindsDep, "star.star": kindsStar}[name]
+	text := map[string]string{
+		"cat.sh": kindsCat, "lines.sh": kindsLines, "asked.sh": kindsAsked, "dep.sh": kindsDep, "star.star": kindsStar,
+	}[name]
 	n := k.tools[name]
 	text = strings.ReplaceAll(text, "%d", fmt.Sprint(n))
 	k.tools[name] = (n + 1) % 4
@@ -342,7 +347,8 @@ func (k *kindsProject) step() {
 	p := k.p
 	place := p.farm
 	k.kills.Store(int64(pick(k.r, 0, 0, 0, 2, 3)))
-	how := pick(k.r, "workers", "workers", "workers", "workers", "workers", "workers", "workers that are lost", "a server that restarts", "no workers", "workers that are quick")
+	how := pick(k.r, "workers", "workers", "workers", "workers", "workers", "workers that are lost",
+		"a server that restarts", "no workers", "workers that are quick")
 	k.r.log = append(k.r.log, fmt.Sprintf("build with %s, kill one of %d", how, k.kills.Load()))
 	restarted := make(chan error, 1)
 	restarted <- nil
@@ -427,20 +433,8 @@ func (k *kindsProject) edit() {
 		put(pick(r, "c/1.map", "star/1.map", "star/2.map"), m)
 	case 16:
 		k.config()
-	case 17:
-		var b strings.Builder
-		for range 1 + r.rng.IntN(3) {
-			fmt.Fprintln(&b, pick(r, "read inc/1.h", "read more/1.h", "exists inc/deep/3.h", "glob inc/**", "glob **/*.h", "use 1.listed", "use a.tile", "use ui/", "use none",
-				"assets **/*.tile", "run inc/**", "run more/*.h", "run nothing/*", "stdin words", "texture art/1.png", "texture ui/1.png", "bytes inc/*", "env", "word"))
-		}
-		put(pick(r, "1.star", "2.star", "a.words", "b.words"), b.String())
-	case 18:
-		var b strings.Builder
-		for range 1 + r.rng.IntN(3) {
-			fmt.Fprintln(&b, pick(r, "names .", "names inc", "names inc/empty", "names more", "read inc/1.h", "read one.txt", "ask more", "ask inc/deep", "ask inc/3.h", "go inc/empty",
-				"need a.tile", "need b.tile", "real assets", "real .", "link assets/inc"))
-		}
-		put(pick(r, "a.look", "b.look", "pack/c.look", "a.run"), b.String())
+	case 17, 18:
+		k.lines()
 	case 19:
 		gone := pick(r, ".kiln", "build", "one")
 		if r.log = append(r.log, "remove "+gone); gone == "one" {
@@ -452,4 +446,24 @@ func (k *kindsProject) edit() {
 			p.remove("build")
 		}
 	}
+}
+
+// lines writes what scripts, or programs that are traced, do.
+func (k *kindsProject) lines() {
+	r := k.r
+	var b strings.Builder
+	if r.rng.IntN(2) == 0 {
+		for range 1 + r.rng.IntN(3) {
+			fmt.Fprintln(&b, pick(r, "read inc/1.h", "read more/1.h", "exists inc/deep/3.h", "glob inc/**", "glob **/*.h", "use 1.listed",
+				"use a.tile", "use ui/", "use none", "assets **/*.tile", "run inc/**", "run more/*.h", "run nothing/*", "stdin words",
+				"texture art/1.png", "texture ui/1.png", "bytes inc/*", "env", "word"))
+		}
+		r.writeOver("assets/"+pick(r, "1.star", "2.star", "a.words", "b.words"), b.String())
+		return
+	}
+	for range 1 + r.rng.IntN(3) {
+		fmt.Fprintln(&b, pick(r, "names .", "names inc", "names inc/empty", "names more", "read inc/1.h", "read one.txt", "ask more", "ask inc/deep",
+			"ask inc/3.h", "go inc/empty", "need a.tile", "need b.tile", "real assets", "real .", "link assets/inc"))
+	}
+	r.writeOver("assets/"+pick(r, "a.look", "b.look", "pack/c.look", "a.run"), b.String())
 }

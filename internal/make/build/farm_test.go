@@ -253,8 +253,10 @@ func TestFarmNone(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*reapitest.Farm){
 		"cannot be reached": func(f *reapitest.Farm) { f.Server.Stop() },
-		"workers run Kiln test; this is the same version, with other processors": func(f *reapitest.Farm) { f.Env = append(f.Env, workerVersion+"=2") },
-		"workers run Kiln 9.8; this is Kiln test":                                func(f *reapitest.Farm) { f.Env = append(f.Env, workerKiln+"=9.8") },
+		"workers run Kiln test; this is the same version, with other processors": func(f *reapitest.Farm) {
+			f.Env = append(f.Env, workerVersion+"=2")
+		},
+		"workers run Kiln 9.8; this is Kiln test": func(f *reapitest.Farm) { f.Env = append(f.Env, workerKiln+"=9.8") },
 	} {
 		p := newProject(t, sharedProject)
 		spoil(p.farmed(1))

@@ -76,7 +76,8 @@ func (c *Dispatcher) begin(ctx context.Context, j *job.Job, t *job.Task) (*excha
 		f: c.f, w: c.w, j: j, unrecorded: j.Unrecorded(ctx), client: client, inputs: map[string]reapi.Input{c.f.place.program(): program},
 		deadline: c.deadline(j.Last()), patience: c.patience(t, j.Last()), properties: carried.properties,
 		job: written.Job{
-			Version: c.f.version, Kiln: c.f.kiln, Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
+			Version: c.f.version, Kiln: c.f.kiln,
+			Processor: t.Proc.Info.Name, Own: carried.own, Part: t.Part, Platform: t.Platform, Asset: j.Asset(),
 			Settings: string(t.On.Canonical), Inputs: j.Inputs(), Answers: map[string]written.Answer{},
 		},
 	}
@@ -230,7 +231,8 @@ func (f *Farm) other(log *written.Log) error {
 		this = "this is the same version, with other processors"
 	}
 	return diag.Warningf(diag.FarmOther, diag.Pos{}, "the farm %s: workers %s; %s", f.place.Remote, run, this).
-		WithHint("have `kiln` in [execution] name a program of this version, with the same processors, or leave it out: then workers are sent this one")
+		WithHint("have `kiln` in [execution] name a program of this version, with the same processors, or leave it out: " +
+			"then workers are sent this one")
 }
 
 func firstLine(text []byte) string {

@@ -25,6 +25,7 @@ import (
 type run struct {
 	written  *written.Job
 	program  *workspace.Program
+	version  string // of this kiln
 	settings any
 	own      string // a folder of the run's own, outside of the action's
 	folder   string // that of the action, absolute

@@ -47,7 +47,7 @@ func Run(ctx context.Context, cfg workspace.Config) error {
 		return err
 	}
 	w := &run{
-		written: j, program: workspace.NewProgram(cfg), own: own, folder: folder,
+		written: j, program: workspace.NewProgram(cfg), version: cfg.Version, own: own, folder: folder,
 		checked: map[written.Content]bool{}, tools: map[string]string{},
 	}
 	log := w.process(ctx)
@@ -63,7 +63,7 @@ func (w *run) process(ctx context.Context) *written.Log {
 		return &written.Log{Outcome: written.Local, Reason: fmt.Sprintf(format, args...)}
 	}
 	if w.program.Kiln != w.written.Kiln {
-		return &written.Log{Outcome: written.Other, Reason: w.program.Version()}
+		return &written.Log{Outcome: written.Other, Reason: w.version}
 	}
 	if err := w.layProject(); err != nil {
 		return local("the project: %v", err)

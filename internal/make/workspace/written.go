@@ -66,9 +66,6 @@ func (g *Program) Processor(j *written.Job, state string, own command.Kiln) (pro
 	return m.Processor, nil
 }
 
-// Version is that of the kiln.
-func (g *Program) Version() string { return g.p.Config.Version }
-
 // Info describes a processor that is compiled in.
 func (g *Program) Info(name string) (processor.Info, bool) {
 	pr := g.p.Procs[name]
