@@ -3,7 +3,6 @@ package pixel
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"image/gif"
@@ -14,7 +13,6 @@ import (
 	"strings"
 
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
@@ -24,6 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
 	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
 
 // format is an image file format.
@@ -78,7 +77,7 @@ func formats() []format {
 		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
 		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
-		{"webp", "WebP", ".webp", "", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decoder(webp.Decode)},
+		{"webp", "WebP", ".webp", "", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decodeWebP},
 		{"hdr", "Radiance HDR", ".hdr", ".pic", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
 		{"qoi", "QOI", ".qoi", "", []string{"qoif"}, configQOI, nil, decodeQOI},
 		{"psd", "Photoshop", ".psd", ".psb", []string{"8BPS"}, configPSD, nil, decodePSD},
@@ -238,13 +237,34 @@ func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
 	return sixteenBits(m.Pix, m.Width, m.Height, h.Bits > 8), nil
 }
 
-// configWebP returns an error for animations, by the flag in the extended header.
 func configWebP(data []byte) (Config, error) {
-	if len(data) > 20 && string(data[12:16]) == "VP8X" && data[20]&2 != 0 {
-		return Config{}, fmt.Errorf("an animation: %w", input.ErrUnsupported)
+	f, err := webp.Parse(data)
+	if err != nil {
+		return Config{}, err
 	}
-	return config(webp.DecodeConfig)(data)
+	return Config{Width: f.Width, Height: f.Height}, nil
 }
+
+// decodeWebP draws the first frame at its place. That of an image that is no animation fills it.
+func decodeWebP(data []byte, _ int) (decoded, error) {
+	f, err := webp.Parse(data)
+	if err != nil {
+		return decoded{}, err
+	}
+	if len(f.Frames) == 0 {
+		return decoded{}, input.ErrTruncated
+	}
+	frame := &f.Frames[0]
+	pix, err := frame.Decode()
+	if err != nil || frame.Width == f.Width && frame.Height == f.Height {
+		return eightBits(pix, f.Width, f.Height), err
+	}
+	canvas := New(f.Width, f.Height)
+	canvas.draw(&Image{frame.Width, frame.Height, pix}, areaOf(frame), false)
+	return eightBits(canvas.Pix, f.Width, f.Height), nil
+}
+
+func areaOf(f *webp.Frame) image.Rectangle { return image.Rect(f.X, f.Y, f.X+f.Width, f.Y+f.Height) }
 
 func configBMP(data []byte) (Config, error) {
 	h, err := bmp.ParseHeader(data)

@@ -13,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/apng"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
 
 // Document is an image file with all its frames and layers. A plain image has one frame and no layers.
@@ -50,7 +51,7 @@ type Cel struct {
 	Image   *Image
 }
 
-// Frames returns the number of frames of a GIF or PNG without decoding them. It returns 1 for all other images.
+// Frames returns the number of frames of a GIF, PNG or WebP without decoding them. It returns 1 for all other images.
 func Frames(name string, data []byte) int {
 	switch Sniff(name, data) {
 	case "gif":
@@ -59,6 +60,10 @@ func Frames(name string, data []byte) int {
 		return max(1, n)
 	case "png":
 		return max(1, apng.Count(data))
+	case "webp":
+		if f, err := webp.Parse(data); err == nil {
+			return max(1, len(f.Frames))
+		}
 	}
 	return 1
 }
@@ -96,6 +101,8 @@ func DecodeDocument(name string, data []byte, lim Limits) (*Document, error) {
 		err = f.within(func() error { return d.gif(data, lim) })
 	case f.id == "png" && n > 0 && apng.Count(data) > 0:
 		err = f.within(func() error { return d.png(data, lim) })
+	case f.id == "webp" && n > 1:
+		err = f.within(func() error { return d.webp(data, lim) })
 	default:
 		err = d.still(name, data, lim)
 		if err == nil && f.id == "psd" {
@@ -137,7 +144,7 @@ func (d *Document) still(name string, data []byte, lim Limits) error {
 func (d *Document) colours(data []byte) {
 	m := metaOf(d.Format, data)
 	for i := range d.Frames {
-		if p := d.Frames[i].Picture; p.Space == "" && p.Gamma == 0 && d.Format == "png" {
+		if p := d.Frames[i].Picture; p.Space == "" && p.Gamma == 0 && d.Format != "gif" {
 			p.Space, p.Gamma = m.colours()
 		}
 	}
@@ -252,6 +259,32 @@ func (d *Document) png(data []byte, lim Limits) error {
 			canvas.clear(at)
 		case apng.Previous:
 			copy(canvas.Pix, before.Pix)
+		}
+	}
+	return nil
+}
+
+// webp draws the frames in order, by RFC 9649. The background is transparent, as in libwebp, whatever the file says.
+func (d *Document) webp(data []byte, lim Limits) error {
+	f, err := webp.Parse(data)
+	if err != nil {
+		return err
+	}
+	if err := holdsFrames(f, f.Frames); err != nil {
+		return err
+	}
+	d.Plays = f.Plays
+	canvas := New(d.Width, d.Height)
+	for i := range f.Frames {
+		frame := &f.Frames[i]
+		pix, err := frame.Decode()
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", i, err)
+		}
+		canvas.draw(&Image{frame.Width, frame.Height, pix}, areaOf(frame), frame.Over)
+		d.add(canvas, frame.Delay)
+		if frame.Clear {
+			canvas.clear(areaOf(frame))
 		}
 	}
 	return nil

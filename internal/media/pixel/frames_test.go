@@ -276,3 +276,59 @@ func FuzzDocument(f *testing.F) {
 		}
 	})
 }
+
+// webpFrame is a frame of one colour: a lossless image whose five codes have one symbol each.
+func webpFrame(x, y, w, h, delay int, flags byte, c [4]byte) string {
+	var bits []byte // the lowest first
+	add := func(v, n int) {
+		for i := range n {
+			bits = append(bits, byte(v>>i&1))
+		}
+	}
+	add(0x2f, 8)
+	add(w-1, 14)
+	add(h-1, 14)
+	add(0, 4+3) // alpha and version; no transform, no cache of colours, one group of codes
+	for _, v := range []byte{c[1], c[0], c[2], c[3], 0} {
+		add(0b101, 3) // a simple code, of one symbol, of 8 bits
+		add(int(v), 8)
+	}
+	image := make([]byte, len(bits)/8+3)
+	for i, b := range bits {
+		image[i/8] |= b << (i % 8)
+	}
+	u24 := func(v int) string { return string([]byte{byte(v), byte(v >> 8), byte(v >> 16)}) }
+	part := func(name, body string) string {
+		return name + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body + "\x00"[:len(body)%2]
+	}
+	return part("ANMF", u24(x/2)+u24(y/2)+u24(w-1)+u24(h-1)+u24(delay)+string(flags)+part("VP8L", string(image)))
+}
+
+// TestWebPFrames has frames like [animated]: one that fills no more than a part of the canvas, one that is blended and then
+// cleared, one that replaces.
+func TestWebPFrames(t *testing.T) {
+	const over, clear, replace = 0, 1, 2
+	data := []byte(riff("VP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x07\x00\x00\x05\x00\x00" + "ANIM\x06\x00\x00\x00\xff\x00\x00\xff\x02\x00" +
+		webpFrame(0, 0, 6, 6, 100, over, [4]byte{200, 0, 0, 255}) + webpFrame(2, 2, 2, 2, 50, over|clear, [4]byte{0, 200, 0, 0}) +
+		webpFrame(4, 0, 4, 4, 50, replace, [4]byte{0, 0, 200, 100})))
+	d, err := DecodeDocument("a.webp", data, DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Frames) != 3 || Frames("a.webp", data) != 3 || d.Plays != 2 || d.Width != 8 || d.Frames[1].Duration != 50*time.Millisecond {
+		t.Fatalf("%d frames, %d plays, %d wide, %v", len(d.Frames), d.Plays, d.Width, d.Frames[1].Duration)
+	}
+	red, blue, none := [4]byte{200, 0, 0, 255}, [4]byte{0, 0, 200, 100}, [4]byte{}
+	for _, c := range []struct {
+		frame, x, y int
+		want        [4]byte
+	}{{0, 0, 0, red}, {0, 6, 0, none}, {1, 2, 2, red}, {2, 2, 2, none}, {2, 4, 0, blue}, {2, 7, 3, blue}, {2, 5, 5, red}} {
+		if got := at(d.Frames[c.frame].Picture.Eight, c.x, c.y); got != c.want {
+			t.Errorf("frame %d at %d,%d: %v, want %v", c.frame, c.x, c.y, got, c.want)
+		}
+	}
+	first, err := Decode("a.webp", data, DefaultLimits())
+	if err != nil || !bytes.Equal(first.Pix, d.Frames[0].Picture.Eight.Pix) {
+		t.Errorf("the first frame is another: %v", err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
 
 // The decoders of the standard library and golang.org/x/image allocate memory for a picture before they read what
@@ -93,21 +94,39 @@ func holdsTIFF(data []byte, c Config) error {
 // holdsWebP uses these limits. In lossy pictures the mode of 16 x 16 pixels has fixed probabilities and takes at least
 // two bits (RFC 6386, section 11.2). In lossless ones a copy takes at least 11 bits for 4096 places (RFC 9649, section
 // 5.2.2) of at most 8 pixels each, and only areas of one colour take nothing; 65536 pixels a byte is more than any
-// picture has that is not flat. Alpha precedes a lossy picture, and is useless without one.
+// picture has that is not flat. The canvas of an animation has the same limit, because its frames may be smaller.
 func holdsWebP(data []byte, c Config) error {
-	n := int64(c.Width) * int64(c.Height)
-	for b := data[min(12, len(data)):]; len(b) >= 8; {
-		size := min(uint64(binary.LittleEndian.Uint32(b[4:])), uint64(len(b)-8))
-		switch string(b[:4]) {
-		case "VP8 ":
-			return atMost(4*16*16)(data, c)
-		case "VP8L":
-			if n <= flat {
-				return nil
-			}
-			return fits(c, n>>16, int64(size))
-		}
-		b = b[8+min(size+size&1, uint64(len(b)-8)):]
+	f, err := webp.Parse(data)
+	if err != nil {
+		return err
 	}
-	return fits(c, n, 0)
+	n := int64(c.Width) * int64(c.Height)
+	if len(f.Frames) == 0 {
+		return fits(c, n, 0)
+	}
+	return holdsFrames(f, f.Frames[:1])
+}
+
+func holdsFrames(f *webp.File, frames []webp.Frame) error {
+	c := Config{Width: f.Width, Height: f.Height, Format: "webp"}
+	var there, area int64
+	for i := range frames {
+		frame := &frames[i]
+		n := int64(frame.Width) * int64(frame.Height)
+		there += int64(frame.Size)
+		area = max(area, n)
+		most := int64(1 << 16)
+		if frame.Lossy {
+			most = 4 * 16 * 16
+		} else if n <= flat {
+			continue
+		}
+		if err := fits(Config{Width: frame.Width, Height: frame.Height, Format: "webp"}, n/most, int64(frame.Size)); err != nil {
+			return err
+		}
+	}
+	if n := int64(c.Width) * int64(c.Height); n > flat && area < n {
+		return fits(c, n>>16, there)
+	}
+	return nil
 }
