@@ -85,12 +85,6 @@ func rowOf(m image.Image) func(dst []byte, y int) {
 func palettedRow(m *image.Paletted) func(dst []byte, y int) {
 	var table [256][4]byte
 	for i, c := range m.Palette {
-		if c, ok := c.(color.RGBA64); ok {
-			// Only TIFF has these palettes. Some programs multiply 8 bits by 256 to make 16, others by 257. The upper
-			// byte is right for both.
-			table[i] = [4]byte{byte(c.R >> 8), byte(c.G >> 8), byte(c.B >> 8), byte(c.A >> 8)}
-			continue
-		}
 		table[i] = straight(c)
 	}
 	return func(dst []byte, y int) {

@@ -9,8 +9,6 @@ import (
 	"math"
 	"strings"
 
-	"golang.org/x/image/tiff"
-
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
 )
@@ -173,7 +171,6 @@ func (f format) fault(err error) *Error {
 	var (
 		unsupportedPNG  png.UnsupportedError
 		unsupportedJPEG jpeg.UnsupportedError
-		unsupportedTIFF tiff.UnsupportedError
 	)
 	text := err.Error()
 	switch {
@@ -184,7 +181,7 @@ func (f format) fault(err error) *Error {
 	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
 		e.Fault = Truncated
 		return e
-	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
+	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG),
 		errors.Is(err, input.ErrUnsupported):
 		e.Fault = Unsupported
 	case errors.Is(err, input.ErrTooLarge):
@@ -196,7 +193,7 @@ func (f format) fault(err error) *Error {
 
 // plain removes from a decoder's text what the fault already says, and the names of Go packages.
 func plain(text string) string {
-	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
+	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
 		"invalid format: ", "unsupported feature: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}

@@ -2,7 +2,6 @@ package pixel
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/color"
 	"image/gif"
@@ -12,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/image/tiff"
-
 	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
@@ -21,7 +18,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
-	rare "github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/tiff"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
 
@@ -76,7 +73,7 @@ func formats() []format {
 		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
 		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
-		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
+		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, nil, decodeTIFF},
 		{"webp", "WebP", ".webp", "", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decodeWebP},
 		{"hdr", "Radiance HDR", ".hdr", ".pic", []string{"#?RADIANCE", "#?RGBE"}, configHDR, nil, decodeHDR},
 		{"qoi", "QOI", ".qoi", "", []string{"qoif"}, configQOI, nil, decodeQOI},
@@ -194,47 +191,22 @@ func decodeGIF(data []byte, _ int) (decoded, error) {
 	return decoded{image: screen}, nil
 }
 
-// rareTIFF reports whether a TIFF is left to Kiln's own reader, and returns the header that it reads. These are TIFFs
-// that golang.org/x/image does not support, those with a plane for each channel, which it would misread, and those with
-// a compression for which Kiln's reader has a better message.
-func rareTIFF(data []byte) (h rare.Header, yes bool, err error) {
-	short := func(tag uint16) int {
-		if v := tiffTag(data, tag); len(v) == 2 {
-			return int(tiffOrder(data).Uint16(v))
-		}
-		return 1
-	}
-	const packing, planes = 259, 284
-	if short(planes) == 1 && slices.Contains([]int{0, 1, 3, 4, 5, 8, 32773, 32946}, short(packing)) {
-		var unsupported tiff.UnsupportedError
-		if _, err := tiff.DecodeConfig(bytes.NewReader(data)); !errors.As(err, &unsupported) {
-			return h, false, nil
-		}
-	}
-	h, err = rare.ParseHeader(data)
-	return h, true, err
-}
-
 func configTIFF(data []byte) (Config, error) {
-	if h, yes, err := rareTIFF(data); yes {
-		return Config{Width: h.Width, Height: h.Height, Deep: h.Bits > 8, HDR: h.Float}, err
-	}
-	return config(tiff.DecodeConfig)(data)
+	h, err := tiff.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height, Deep: h.Bits > 8, HDR: h.Float}, err
 }
 
 func decodeTIFF(data []byte, maxPixels int) (decoded, error) {
-	h, yes, _ := rareTIFF(data)
-	if !yes {
-		return decoder(tiff.Decode)(data, maxPixels)
-	}
-	m, err := rare.Decode(data, maxPixels)
+	m, err := tiff.Decode(data, maxPixels)
 	if err != nil {
 		return decoded{}, err
 	}
-	if h.Float {
-		return decoded{light: &Float{m.Width, m.Height, m.Light}}, nil
+	if m.Float {
+		return decoded{light: &Float{m.Width, m.Height, m.Light}, damage: m.Damage}, nil
 	}
-	return sixteenBits(m.Pix, m.Width, m.Height, h.Bits > 8), nil
+	d := sixteenBits(m.Pix, m.Width, m.Height, m.Bits > 8)
+	d.damage = m.Damage
+	return d, nil
 }
 
 func configWebP(data []byte) (Config, error) {

@@ -72,25 +72,6 @@ func holdsGIF(data []byte, c Config) error {
 	return fits(c, u16(5)*u16(7)*bits/8/pixels, int64(len(data)))
 }
 
-// holdsTIFF checks the kinds of TIFF that golang.org/x/image reads.
-func holdsTIFF(data []byte, c Config) error {
-	if _, yes, _ := rareTIFF(data); yes {
-		return nil
-	}
-	number := func(tag uint16, otherwise int64) int64 {
-		if v := tiffTag(data, tag); len(v) >= 2 {
-			return int64(tiffOrder(data).Uint16(v))
-		}
-		return otherwise
-	}
-	// Most bytes that a byte expands to: PackBits, LZW with codes of 9 to 12 bits, Deflate.
-	most := map[int64]int64{1: 1, 32773: 64, 5: 2731, 8: 1032, 32946: 1032}[number(259, 1)]
-	if most == 0 {
-		most = max(1, int64(c.Width)) // fax: a white line takes one bit
-	}
-	return fits(c, int64(c.Width)*int64(c.Height)*number(258, 1)*number(277, 1)/8/most, int64(len(data)))
-}
-
 // holdsWebP uses these limits. In lossy pictures the mode of 16 x 16 pixels has fixed probabilities and takes at least
 // two bits (RFC 6386, section 11.2). In lossless ones a copy takes at least 11 bits for 4096 places (RFC 9649, section
 // 5.2.2) of at most 8 pixels each, and only areas of one colour take nothing; 65536 pixels a byte is more than any

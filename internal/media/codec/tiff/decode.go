@@ -2,10 +2,13 @@ package tiff
 
 import (
 	"bytes"
+	oldlzw "compress/lzw"
 	"compress/zlib"
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
+	"slices"
 
 	tifflzw "golang.org/x/image/tiff/lzw"
 
@@ -15,8 +18,10 @@ import (
 // Image is an image of RGBA, straight alpha, rows top down: 4*Width*Height numbers, in one of the slices.
 type Image struct {
 	Header
-	Pix   []uint16  // for integers: scaled to 0..65535, 32 bits rounded
+	Pix   []uint16  // for integers: scaled to 0..65535, more bits rounded
 	Light []float32 // for floating point
+
+	Damage string // what was wrong with a file that could still be read, or ""
 }
 
 // minBlock is the size in bytes that a block may have in any image; otherwise the limit is four times the size of the image.
@@ -31,7 +36,7 @@ func Decode(data []byte, maxPixels int) (*Image, error) {
 	if err := input.CheckPixels(h.Width, h.Height, maxPixels); err != nil {
 		return nil, err
 	}
-	if most := max(minBlock, 4*h.Width*h.Height*h.channels*h.Bits/8); h.blockWidth*h.blockHeight*h.inBlock()*h.Bits/8 > most {
+	if most := max(minBlock, 4*h.stride(h.Width)*h.Height); h.stride(h.blockWidth)*h.blockHeight > most {
 		return nil, fmt.Errorf("blocks of %d x %d in a picture of %d x %d: %w", h.blockWidth, h.blockHeight, h.Width, h.Height, input.ErrTooLarge)
 	}
 	d := decoder{Image: &Image{Header: h}, file: data}
@@ -70,7 +75,12 @@ type decoder struct {
 	buf  []byte
 	row  []byte // before the predictor is reversed
 	sums []byte // of floats, before their bytes are reordered
+
+	alphas []uint16 // of CMYK
 }
+
+// stride returns the size of a row of pixels in a block in bytes.
+func (h *Header) stride(width int) int { return (width*h.inBlock()*h.Bits + 7) / 8 }
 
 // inBlock returns the number of interleaved channels.
 func (h *Header) inBlock() int {
@@ -90,20 +100,32 @@ func (h *Header) rows(i int) int {
 }
 
 // packed returns block i as it is in the file. It checks that the packed bytes can expand to a block. One byte expands to at
-// most one byte if unpacked, 64 with PackBits, 1032 with Deflate, and with LZW 12 bits to 4096 bytes.
+// most one byte if unpacked, 64 with PackBits, 1032 with Deflate, and with LZW 12 bits to 4096 bytes. A row of a fax may take
+// one bit.
 func (d *decoder) packed(i int) ([]byte, error) {
 	from, n := d.offsets[i], d.sizes[i]
 	if from > len(d.file) || n > len(d.file)-from {
 		return nil, input.ErrTruncated
 	}
+	stride := d.stride(d.blockWidth)
 	most := map[int]int{plain: 1, packBits: 64, lzw: 2731, deflate: 1032, oldDeflate: 1032}[d.compression]
-	if size := d.blockWidth * d.rows(i) * d.inBlock() * d.Bits / 8; size/most > n {
+	if most == 0 {
+		most = 8 * stride
+	}
+	if size := stride * d.rows(i); size/most > n {
 		if most == 1 {
 			return nil, input.ErrTruncated
 		}
 		return nil, fmt.Errorf("%d bytes claim to hold %d: %w", n, size, input.ErrDamaged)
 	}
-	return d.file[from : from+n], nil
+	src := d.file[from : from+n]
+	if d.reversed {
+		src = bytes.Clone(src)
+		for i, v := range src {
+			src[i] = bits.Reverse8(v)
+		}
+	}
+	return src, nil
 }
 
 // block decodes block i, whose top left pixel is at x, y, with the channels from first on.
@@ -112,13 +134,13 @@ func (d *decoder) block(i, x, y, first int) error {
 	if err != nil {
 		return err
 	}
-	stride := d.blockWidth * d.inBlock() * d.Bits / 8
+	stride := d.stride(d.blockWidth)
 	size := stride * d.rows(i)
 	if d.compression != plain {
 		if cap(d.buf) < size {
 			d.buf = make([]byte, size)
 		}
-		if err := unpack(d.buf[:size], src, d.compression); err != nil {
+		if err := d.unpack(d.buf[:size], src); err != nil {
 			return err
 		}
 		src = d.buf[:size]
@@ -138,13 +160,29 @@ func (d *decoder) block(i, x, y, first int) error {
 	return nil
 }
 
+func (d *decoder) unpack(dst, src []byte) error {
+	if !d.isFax() {
+		return unpack(dst, src, d.compression)
+	}
+	flaw, err := unpackFax(dst, src, d.blockWidth, d.compression, d.faxOptions)
+	if d.Damage == "" {
+		d.Damage = flaw
+	}
+	return err
+}
+
 func unpack(dst, src []byte, compression int) (err error) {
 	var r io.Reader
 	switch compression {
 	case packBits:
 		return input.PackBits(dst, src, true)
 	case lzw:
-		r = tifflzw.NewReader(bytes.NewReader(src), tifflzw.MSB, 8)
+		// Programs of before TIFF 6.0 put the first bit of a code lowest. The first code is 256 in both.
+		if len(src) > 1 && src[0] == 0 && src[1]&1 == 1 {
+			r = oldlzw.NewReader(bytes.NewReader(src), oldlzw.LSB, 8)
+		} else {
+			r = tifflzw.NewReader(bytes.NewReader(src), tifflzw.MSB, 8)
+		}
 	default:
 		r, err = zlib.NewReader(bytes.NewReader(src))
 	}
@@ -173,6 +211,10 @@ func (d *decoder) differences(row []byte) []byte {
 	case 32:
 		for i := 4 * n; i+3 < len(b); i += 4 {
 			d.order.PutUint32(b[i:], d.order.Uint32(b[i:])+d.order.Uint32(b[i-4*n:]))
+		}
+	case 64:
+		for i := 8 * n; i+7 < len(b); i += 8 {
+			d.order.PutUint64(b[i:], d.order.Uint64(b[i:])+d.order.Uint64(b[i-8*n:]))
 		}
 	}
 	return b
@@ -210,25 +252,82 @@ func (d *decoder) place(row []byte, at, channel, x, y int) {
 	}
 	to := 4*(y*d.Width+x) + channel
 	if channel == colours {
+		if d.photometric == cmyk {
+			d.alphaOfCMYK(row, at, x, y)
+			return
+		}
 		to += 3 - channel
 	}
+	count := min(d.blockWidth, d.Width-x)
+	switch {
+	case d.Float:
+		d.placeLight(row, at, to, count)
+	case d.Bits == 8 && d.photometric != indexed:
+		for from, next := at, d.inBlock(); count > 0; count-- {
+			d.Pix[to] = uint16(row[from]) * 0x101
+			to, from = to+4, from+next
+		}
+	default:
+		most := uint64(1)<<d.Bits - 1
+		for i := range count {
+			v := d.number(row, i*d.inBlock()+at)
+			if d.photometric == indexed && channel == 0 {
+				d.Pix[to] = uint16(v)
+			} else {
+				d.Pix[to] = uint16((v*0xffff + most/2) / most)
+			}
+			to += 4
+		}
+	}
+}
+
+// number returns the ith number of a row. Those of less than 8 bits, and those that are no whole bytes, are in the order of
+// their bits.
+func (d *decoder) number(row []byte, i int) uint64 {
+	switch d.Bits {
+	case 8:
+		return uint64(row[i])
+	case 16:
+		return uint64(d.order.Uint16(row[2*i:]))
+	case 24:
+		b := row[3*i : 3*i+3]
+		if d.order.String() == "LittleEndian" {
+			return uint64(b[2])<<16 | uint64(b[1])<<8 | uint64(b[0])
+		}
+		return uint64(b[0])<<16 | uint64(b[1])<<8 | uint64(b[2])
+	case 32:
+		return uint64(d.order.Uint32(row[4*i:]))
+	}
+	var v uint64
+	for at := i * d.Bits; at < (i+1)*d.Bits; at++ {
+		v = v<<1 | uint64(row[at/8]>>(7-at%8)&1)
+	}
+	return v
+}
+
+func (d *decoder) placeLight(row []byte, at, to, count int) {
 	size := d.Bits / 8
-	from, next := at*size, d.inBlock()*size
-	for range min(d.blockWidth, d.Width-x) {
-		s := row[from : from+size]
-		switch {
-		case d.Float && size == 2:
+	for from, next := at*size, d.inBlock()*size; count > 0; count-- {
+		switch s := row[from : from+size]; size {
+		case 2:
 			d.Light[to] = input.Half(d.order.Uint16(s))
-		case d.Float:
+		case 4:
 			d.Light[to] = math.Float32frombits(d.order.Uint32(s))
-		case size == 1:
-			d.Pix[to] = uint16(s[0]) * 0x101
-		case size == 2:
-			d.Pix[to] = d.order.Uint16(s)
-		default: // 0xffffffff is 0xffff times 0x10001
-			d.Pix[to] = uint16((uint64(d.order.Uint32(s)) + 0x8000) / 0x10001)
+		case 8:
+			d.Light[to] = float32(math.Float64frombits(d.order.Uint64(s)))
 		}
 		to, from = to+4, from+next
+	}
+}
+
+// alphaOfCMYK keeps alpha until the four inks are converted.
+func (d *decoder) alphaOfCMYK(row []byte, at, x, y int) {
+	if d.alphas == nil {
+		d.alphas = make([]uint16, d.Width*d.Height)
+	}
+	most := uint64(1)<<d.Bits - 1
+	for i := range min(d.blockWidth, d.Width-x) {
+		d.alphas[y*d.Width+x+i] = uint16((d.number(row, i*d.inBlock()+at)*0xffff + most/2) / most)
 	}
 }
 
@@ -246,6 +345,7 @@ func (d *decoder) finish() {
 			p[0], p[1], p[2] = p[0]/p[3], p[1]/p[3], p[2]/p[3]
 		}
 	}
+	colours := d.paletteOf()
 	for i := 0; i+3 < len(d.Pix); i += 4 {
 		p := d.Pix[i : i+4 : i+4]
 		switch d.photometric {
@@ -254,14 +354,60 @@ func (d *decoder) finish() {
 			p[1], p[2] = p[0], p[0]
 		case blackIsZero:
 			p[1], p[2] = p[0], p[0]
-		}
-		a := uint32(p[3])
-		if d.alpha == noAlpha {
-			p[3] = 0xffff
-		} else if d.alpha == multiplied && a > 0 && a < 0xffff {
+		case indexed:
+			copy(p, colours[p[0]&0xff][:])
+		case cmyk:
+			light := uint32(^p[3])
 			for c := range 3 {
-				p[c] = uint16((uint32(min(p[c], p[3]))*0xffff + a/2) / a)
+				p[c] = uint16((uint32(^p[c])*light + 0x7fff) / 0xffff)
+			}
+			if d.alphas != nil {
+				p[3] = d.alphas[i/4]
 			}
 		}
+		switch d.alpha {
+		case noAlpha:
+			p[3] = 0xffff
+		case multiplied:
+			d.divide(p)
+		}
 	}
+}
+
+// divide divides colours by alpha, with as many bits as the file has.
+func (d *decoder) divide(p []uint16) {
+	step, most := uint32(1), uint32(0xffff)
+	if d.Bits <= 8 {
+		step, most = 0x101, 0xff
+	}
+	a := uint32(p[3]) / step
+	if a == most {
+		return
+	}
+	for c := range 3 {
+		v := min(uint32(p[c])/step, a)
+		if a > 0 {
+			v = (v*most + a/2) / a
+		}
+		p[c] = uint16(v * step)
+	}
+}
+
+// paletteOf returns the colours of the palette. They have 16 bits, of which the upper 8 count: some programs multiply 8 bits
+// by 256 to make 16, others by 257. A palette that has no number above 255 has 8 bits, as in libtiff.
+func (d *decoder) paletteOf() (list [256][3]uint16) {
+	if d.photometric != indexed {
+		return list
+	}
+	n := 1 << d.Bits
+	shift := 0
+	if slices.Max(d.palette[:3*n]) > 255 {
+		shift = 8
+	}
+	for i := range n {
+		for c := range 3 {
+			list[i][c] = uint16(d.palette[c*n+i]>>shift) * 0x101
+		}
+	}
+	return list
 }
