@@ -1,12 +1,12 @@
 // Package tga reads Truevision TGA images.
 //
-// It follows "Truevision TGA File Format Specification, Version 2.0" (1991). The extension area and the footer of version 2
-// are ignored: everything that affects the pixels is in the header. Like many existing files, this package differs from the
+// It follows "Truevision TGA File Format Specification, Version 2.0" (1991). Of the extension area of version 2 it reads the
+// attributes type, which says what the alpha of the pixels is. Like many existing files, this package differs from the
 // specification:
 //
 //   - RLE packets may cross the end of a row.
-//   - 32-bit pixels of an image that declares no alpha bits do have alpha, unless all of it is zero: many programs do not
-//     declare the bits.
+//   - 32-bit pixels of an image that declares no alpha bits, and has no attributes type, do have alpha, unless all of it is
+//     zero: many programs do not declare the bits.
 //
 // Memory is allocated only for as many pixels as the data can contain.
 package tga
@@ -36,6 +36,14 @@ const (
 	topToBottom = 0x20
 )
 
+// Attributes types. Below 3 there is no alpha, whatever the fourth channel has: 0 says that it is not there, 1 and 2 that it
+// is undefined.
+const (
+	notStated     = -1
+	straight      = 3
+	premultiplied = 4
+)
+
 // Header is the start of a file.
 //
 //	 0  u8   length of the image id
@@ -56,6 +64,7 @@ type Header struct {
 	idSize, mapFirst, mapSize, mapDepth int
 	hasMap                              bool
 	descriptor                          byte
+	attributes                          int
 }
 
 // ParseHeader reads the header. It returns an error for files that [Decode] cannot read. TGA has no signature, so a header
@@ -68,9 +77,23 @@ func ParseHeader(data []byte) (Header, error) {
 	h := Header{
 		Width: u16(12), Height: u16(14), Depth: int(data[16]), Type: int(data[2]),
 		idSize: int(data[0]), mapFirst: u16(3), mapSize: u16(5), mapDepth: int(data[7]),
-		hasMap: data[1] == 1, descriptor: data[17],
+		hasMap: data[1] == 1, descriptor: data[17], attributes: attributesOf(data),
 	}
 	return h, h.check(data[1])
+}
+
+// attributesOf returns the attributes type. It is the last byte of the extension area, which begins with its size, u16 495. A
+// file of version 2 ends with u32 offset of that area, 0 if there is none, u32 offset of another one, and the signature.
+func attributesOf(data []byte) int {
+	const footer, area, signature = 26, 495, "TRUEVISION-XFILE.\x00"
+	if len(data) < headerSize+footer || string(data[len(data)-len(signature):]) != signature {
+		return notStated
+	}
+	at := int64(binary.LittleEndian.Uint32(data[len(data)-footer:]))
+	if at < headerSize || at+area > int64(len(data)) || binary.LittleEndian.Uint16(data[at:]) < area {
+		return notStated
+	}
+	return int(data[at+area-1])
 }
 
 func (h *Header) check(mapType byte) error {
@@ -143,13 +166,39 @@ func Decode(data []byte, maxPixels int) (Header, []byte, error) {
 	if err != nil {
 		return h, nil, err
 	}
-	if d.Depth == 32 && d.descriptor&alphaBits == 0 && !d.anyAlpha {
+	d.finish()
+	return h, d.pix, nil
+}
+
+// finish makes alpha what the file says that it is.
+func (d *decoder) finish() {
+	switch {
+	case d.attributes == premultiplied:
+		for i := 0; i < len(d.pix); i += 4 {
+			divide(d.pix[i : i+4 : i+4])
+		}
+	case d.attributes == notStated && !(d.Depth == 32 && d.descriptor&alphaBits == 0 && !d.anyAlpha), d.attributes == straight:
+	default: // types above 4 are reserved
 		for i := 3; i < len(d.pix); i += 4 {
 			d.pix[i] = 255
 		}
 	}
-	return h, d.pix, nil
 }
+
+// divide divides colours by alpha.
+func divide(p []byte) {
+	a := uint(p[3])
+	for c := range 3 {
+		v := min(uint(p[c]), a)
+		if a > 0 {
+			v = (v*255 + a/2) / a
+		}
+		p[c] = byte(v)
+	}
+}
+
+// alphaBit reports whether the highest of 16 bits is alpha.
+func (h *Header) alphaBit() bool { return h.descriptor&alphaBits != 0 || h.attributes >= straight }
 
 type decoder struct {
 	Header
@@ -174,7 +223,7 @@ func (d *decoder) readMap(data []byte) ([]byte, error) {
 	if d.Type&^rle == colorMapped {
 		d.palette = make([]byte, 4*d.mapSize)
 		for i := range d.mapSize {
-			rgba(d.palette[4*i:], data[size*i:], d.mapDepth, d.mapDepth == 16 && d.descriptor&alphaBits != 0)
+			rgba(d.palette[4*i:], data[size*i:], d.mapDepth, d.mapDepth == 16 && d.alphaBit())
 		}
 	}
 	return data[size*d.mapSize:], nil
@@ -253,7 +302,7 @@ func (d *decoder) pixel(dst, src []byte) error {
 			dst[3] = src[1]
 		}
 	default:
-		rgba(dst, src, d.Depth, d.Depth == 16 && d.descriptor&alphaBits != 0)
+		rgba(dst, src, d.Depth, d.Depth == 16 && d.alphaBit())
 		d.anyAlpha = d.anyAlpha || dst[3] != 0
 	}
 	return nil

@@ -71,6 +71,41 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// second adds the extension area and the footer of version 2.
+func second(f []byte, attributes byte) []byte {
+	at := len(f)
+	f = append(f, make([]byte, 495)...)
+	f[at], f[at+1], f[at+494] = 495&0xff, 495>>8, attributes
+	return append(append(f, byte(at), byte(at>>8), 0, 0, 0, 0, 0, 0), "TRUEVISION-XFILE.\x00"...)
+}
+
+func TestAttributes(t *testing.T) {
+	const top = topToBottom
+	deep := file(2, 32, 2, 1, top|8, 25, 50, 100, 128, 1, 2, 3, 0)
+	bits := file(2, 16, 2, 1, top|1, 0x00, 0x7c, 0x00, 0xfc)
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want []byte
+	}{
+		{"none", second(deep, 0), []byte{100, 50, 25, 255, 3, 2, 1, 255}},
+		{"undefined", second(deep, 1), []byte{100, 50, 25, 255, 3, 2, 1, 255}},
+		{"undefined, but to be kept", second(deep, 2), []byte{100, 50, 25, 255, 3, 2, 1, 255}},
+		{"alpha", second(deep, 3), []byte{100, 50, 25, 128, 3, 2, 1, 0}},
+		{"premultiplied", second(deep, 4), []byte{199, 100, 50, 128, 0, 0, 0, 0}},
+		{"16 bits, undefined", second(bits, 2), []byte{255, 0, 0, 255, 255, 0, 0, 255}},
+		{"16 bits, alpha", second(bits, 3), []byte{255, 0, 0, 0, 255, 0, 0, 255}},
+		{"grey", second(file(3, 16, 1, 1, top|8, 7, 9), 1), []byte{7, 7, 7, 255}},
+		{"a colour map", second(mapped(file(1, 8, 1, 1, top|8, 1, 2, 3, 4, 0), 0, 1, 32), 0), []byte{3, 2, 1, 255}},
+		{"alpha that is not declared", second(file(2, 32, 1, 1, top, 1, 2, 3, 0), 3), []byte{3, 2, 1, 0}},
+		{"a footer without an extension area", append(deep, "\x00\x00\x00\x00\x00\x00\x00\x00TRUEVISION-XFILE.\x00"...), []byte{100, 50, 25, 128, 3, 2, 1, 0}},
+	} {
+		if _, got, err := Decode(tt.data, 16); err != nil || !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	mapType2 := file(2, 24, 1, 1, 0, 1, 2, 3)
 	mapType2[1] = 2
@@ -132,6 +167,7 @@ func TestHugeClaim(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(file(2, 24, 1, 1, 0, 1, 2, 3))
 	f.Add(file(10, 32, 2, 1, 0x28, 0x81, 1, 2, 3, 4))
+	f.Add(second(file(2, 32, 1, 1, 8, 1, 2, 3, 4), 4))
 	f.Add(mapped(file(9, 8, 2, 2, 0, 1, 2, 0x83, 0), 0, 1, 16))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h, pix, err := Decode(data, 1<<20)
