@@ -133,6 +133,7 @@ const (
 	TextureAlpha       Code = "K1213" // a format without alpha for a picture with it
 	TextureGuess       Code = "K1214" // named like a normal map or a mask, but does not look like one
 	TextureSpace       Code = "K1216" // colours that are not those of sRGB
+	TexturePrecision   Code = "K1217" // numbers of data that a format rounds
 	ImageFixed         Code = "K1230" // damaged where it can be read all the same
 	TextureForeign     Code = "K1231" // a texture file that goes out as it is, unread
 )

@@ -3,6 +3,7 @@ package pixel
 import (
 	"image"
 	"math"
+	"strings"
 )
 
 // Float is an RGBA image in 32-bit floating point with straight alpha. Rows go from the top down without padding, so
@@ -136,3 +137,73 @@ func floatOf(m image.Image) *Float {
 
 // sixteen converts a big-endian 16-bit number to 0..1.
 func sixteen(b []byte) float32 { return float32(uint32(b[0])<<8|uint32(b[1])) / 0xffff }
+
+// Grey reports whether red, green and blue are equal in all pixels.
+func (m *Float) Grey() bool {
+	for i := 0; i < len(m.Pix); i += 4 {
+		if m.Pix[i] != m.Pix[i+1] || m.Pix[i] != m.Pix[i+2] {
+			return false
+		}
+	}
+	return true
+}
+
+// Sixteens returns the first n channels as whole numbers of 16 bits, little-endian. 1 becomes 65535.
+func (m *Float) Sixteens(n int) []byte {
+	out := make([]byte, 0, 2*n*m.Width*m.Height)
+	for i := 0; i < len(m.Pix); i += 4 {
+		for _, v := range m.Pix[i : i+n] {
+			u := unit(v, 0xffff)
+			out = append(out, byte(u), byte(u>>8))
+		}
+	}
+	return out
+}
+
+// OfSixteens is the inverse of Sixteens: a picture with these numbers, and with the same rounded to 8 bits. Other channels
+// are 0, alpha 1.
+func OfSixteens(data []byte, n, width, height int) *Picture {
+	p := &Picture{Eight: New(width, height), Float: NewFloat(width, height)}
+	for i := range width * height {
+		p.Eight.Pix[4*i+3], p.Float.Pix[4*i+3] = 255, 1
+		for c := range n {
+			v := uint32(data[2*(n*i+c)]) | uint32(data[2*(n*i+c)+1])<<8
+			p.Eight.Pix[4*i+c], p.Float.Pix[4*i+c] = eight(v), float32(v)/0xffff
+		}
+	}
+	return p
+}
+
+// Swizzle is like that of an Image.
+func (m *Float) Swizzle(order string) {
+	if order == "" || order == "rgba" {
+		return
+	}
+	for i := 0; i < len(m.Pix); i += 4 {
+		p := m.Pix[i : i+4 : i+4]
+		from := [6]float32{p[0], p[1], p[2], p[3], 0, 1}
+		for c := range p {
+			p[c] = from[strings.IndexByte("rgba01", order[c])]
+		}
+	}
+}
+
+// Straighten divides colours of whole numbers by alpha, up to 1. Pixels without alpha stay as they are.
+func (m *Float) Straighten() {
+	for i := 0; i < len(m.Pix); i += 4 {
+		p := m.Pix[i : i+4 : i+4]
+		if p[3] <= 0 || p[3] >= 1 {
+			continue
+		}
+		for c := range 3 {
+			p[c] = min(1, p[c]/p[3])
+		}
+	}
+}
+
+// Pick is like that of an Image.
+func (m *Float) Pick(to int, from *Float, channel int) {
+	for i := 0; i < len(m.Pix); i += 4 {
+		m.Pix[i+to] = from.Pix[i+channel]
+	}
+}

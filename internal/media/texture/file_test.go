@@ -87,7 +87,8 @@ func TestAnySize(t *testing.T) {
 					if p.Eight.Width != want.Width || p.Eight.Height != want.Height {
 						t.Fatalf("%s %d x %d level %d: %d x %d", name, w, h, n, p.Eight.Width, p.Eight.Height)
 					}
-					if worst, mse := mistake(p.Eight, want, f.channels); mse > 40 || worst > 20 || f.side == 1 && worst > 0 {
+					exact := f.side == 1 && (n == 0 || !f.deep) // smaller levels of 16 bits are rounded twice here
+					if worst, mse := mistake(p.Eight, want, f.channels); mse > 40 || worst > 20 || exact && worst > 0 || f.deep && worst > 1 {
 						t.Errorf("%s %d x %d level %d: off by %d, mean square %.1f", name, w, h, n, worst, mse)
 					}
 					if p.Eight.Pix[3] != 255 || f.channels < 3 && p.Eight.Pix[2] != 0 {

@@ -9,7 +9,7 @@ func (p *Plan) Encode(t Tools) ([][]byte, error) {
 	}
 	var levels [][]byte
 	var err error
-	if p.format.float {
+	if p.format.linear() {
 		levels, err = p.lightLevels(t)
 	} else {
 		levels, err = p.levels(t)
@@ -68,7 +68,7 @@ func (p *Plan) prepared(m *pixel.Image) *pixel.Image {
 	return m
 }
 
-// lightLevels returns the bytes of each level, for images of light.
+// lightLevels returns the bytes of each level, for images in floating point.
 func (p *Plan) lightLevels(t Tools) ([][]byte, error) {
 	f := p.filter(t.Workers)
 	images := make([]*pixel.Float, len(p.images.Pictures))

@@ -43,7 +43,7 @@ func (o Options) Need(name string, data []byte) Need {
 func (o Options) made(width, height int, deep, light bool) int64 {
 	f, err := formatNamed(o.Format)
 	switch {
-	case o.Cube == "equirect", f.float, err != nil && light:
+	case o.Cube == "equirect", f.linear(), err != nil && (light || deep && o.Use == "data"):
 		return lightBytes
 	case deep:
 		return deepBytes
@@ -90,14 +90,10 @@ func (o Options) needOfFile(data []byte, lim pixel.Limits) Need {
 	if f.Keeps(o) {
 		return o.zstd(Need{Decoded: levels, Made: 3 * levels}) // themselves, and the file, which may grow as it is packed
 	}
-	each := int64(4)
-	if f.float() {
-		each = 16
-	}
-	made := o.made(f.Width, f.Height, f.float(), f.float())
+	made := o.made(f.Width, f.Height, f.perPixel() > 4, f.float())
 	pixels := int64(f.Width) * int64(f.Height) * int64(f.Depth) * int64(f.Faces) * int64(f.Layers)
 	if f.affordable(f.Layers*f.Faces*f.Depth) != nil {
 		pixels = 0
 	}
-	return o.zstd(Need{Decoded: levels + 2*each*pixels, Made: levels + made*o.grown(pixels, f.Width, f.Height)})
+	return o.zstd(Need{Decoded: levels + 2*f.perPixel()*pixels, Made: levels + made*o.grown(pixels, f.Width, f.Height)})
 }

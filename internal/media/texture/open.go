@@ -152,6 +152,7 @@ var pairs = []struct {
 	ktx2 ktx2.Format
 }{
 	{dds.R8, ktx2.R8}, {dds.RG8, ktx2.RG8}, {dds.RGBA8, ktx2.RGBA8}, {dds.RGBA8SRGB, ktx2.RGBA8SRGB},
+	{dds.R16, ktx2.R16}, {dds.RG16, ktx2.RG16}, {dds.RGBA16, ktx2.RGBA16},
 	{dds.RGBA16F, ktx2.RGBA16F}, {dds.RGBA32F, ktx2.RGBA32F}, {dds.RGB9E5, ktx2.RGB9E5},
 	{dds.BC1, ktx2.BC1A}, {dds.BC1SRGB, ktx2.BC1ASRGB}, {dds.BC1, ktx2.BC1}, {dds.BC1SRGB, ktx2.BC1SRGB},
 	{dds.BC2, ktx2.BC2}, {dds.BC2SRGB, ktx2.BC2SRGB}, {dds.BC3, ktx2.BC3}, {dds.BC3SRGB, ktx2.BC3SRGB},
@@ -249,6 +250,18 @@ func (f *File) float() bool {
 	return false
 }
 
+// perPixel is the bytes of a decoded pixel: of 8 bits a channel, or of floating point as well.
+func (f *File) perPixel() int64 {
+	switch f.t.Format {
+	case ktx2.R16, ktx2.RG16, ktx2.RGBA16:
+		return 4 + 16
+	}
+	if f.float() {
+		return 16
+	}
+	return 4
+}
+
 // Images decodes the largest level of all images. An array of cubes has no [Shape] and is an error. Exceeding the
 // limits of Open is an error too: a block of 16 bytes may expand to 144 pixels, so that 30 KB of Zstandard become 36
 // GB.
@@ -276,11 +289,7 @@ func (f *File) Images() (Images, error) {
 
 // affordable returns an error if decoding that many pictures of the largest level would exceed the limits.
 func (f *File) affordable(pictures int) error {
-	perPixel := 4
-	if f.float() {
-		perPixel = 16
-	}
-	if most := f.lim.MaxBytes / int64(perPixel); int64(f.Width)*int64(f.Height) > most/int64(pictures) {
+	if most := f.lim.MaxBytes / f.perPixel(); int64(f.Width)*int64(f.Height) > most/int64(pictures) {
 		return fileProblem(diag.ImageTooLarge, "raise max_pixels, or make it smaller", fmt.Errorf("%d of %d x %d pixels are over the limit of %d in all",
 			pictures, f.Width, f.Height, most))
 	}
@@ -310,8 +319,17 @@ func (f *File) Picture(level, layer, face, slice int) (*pixel.Picture, error) {
 		if f.t.BottomUp {
 			p.Eight = p.Eight.Flipped()
 		}
-	} else if f.t.BottomUp {
-		p.Float = p.Float.Flipped()
+	}
+	if p.Float != nil {
+		if !p.HDR {
+			p.Float.Swizzle(f.t.Swizzle)
+			if f.Premultiplied {
+				p.Float.Straighten()
+			}
+		}
+		if f.t.BottomUp {
+			p.Float = p.Float.Flipped()
+		}
 	}
 	return p, nil
 }

@@ -17,7 +17,7 @@ import (
 // them.
 type Options struct {
 	Use       string `toml:"use" values:"auto,color,normal,mask,hdr,ui,data" doc:"What the picture is for: it decides colour space, format and how mips are made. auto goes by the end of the file's name."`
-	Format    string `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format. auto takes one of the family that fits the use."`
+	Format    string `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16,rg16,r16,rgba16f,rgb9e5" doc:"Pixel format. auto takes one of the family that fits the use."`
 	Family    string `toml:"family" values:"none,bc,etc2,astc" doc:"Formats that auto chooses from: bc for PCs and consoles, etc2 and astc for phones, none for pixels as they are."`
 	Quality   string `toml:"quality" values:"fast,normal,best,draft-then-final" doc:"How long the encoder of a compressed format tries; draft-then-final is normal, and running games get a quick one before."`
 	Container string `toml:"container" values:"ktx2,dds,png" doc:"File format of the product; png has no mips, and 8 bits a channel."`

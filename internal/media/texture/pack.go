@@ -42,6 +42,9 @@ var etc2Formats = map[string]etc2.Format{"etc2": etc2.RGB8, "etc2a": etc2.RGBA8,
 
 // packLight encodes one image of light in the plan's format.
 func (p *Plan) packLight(m *pixel.Float, t Tools) ([]byte, error) {
+	if p.format.deep {
+		return m.Sixteens(p.format.channels), nil
+	}
 	switch p.format.name {
 	case "rgba16f":
 		return hdrpack.EncodeRGBA16F(m.Pix), nil

@@ -2,6 +2,7 @@ package texture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -93,8 +94,9 @@ func (p *Plan) chooseFormat() error {
 	auto := p.auto()
 	switch {
 	case auto:
-		some := o.Family != "" && o.Family != "none" // without a family the check does not matter
-		name = choose(p.Use, o.Family, some && p.transparent(), some && p.grey(), p.images.Pictures[0].HDR)
+		deep := p.Use == "data" && p.deep()
+		some := o.Family != "" && o.Family != "none" || deep // otherwise the check does not matter
+		name = choose(p.Use, o.Family, some && p.transparent(), some && p.grey(), p.images.Pictures[0].HDR, deep)
 	case name == "bc1" && p.transparent():
 		name = "bc1a"
 	}
@@ -150,8 +152,8 @@ func (p *Plan) setFormat(f format) {
 	pictures := p.Use == "color" || p.Use == "ui"
 	// Numbers that are not sRGB are data, with alpha as a fourth number. If premultiply is set, the fourth channel is
 	// alpha.
-	p.color = f.channels >= 3 && (pictures && (p.o.SRGB || p.o.Premultiply || f.float) || p.Use == "hdr")
-	p.SRGB = p.color && p.o.SRGB && !f.float
+	p.color = f.channels >= 3 && (pictures && (p.o.SRGB || p.o.Premultiply || f.linear()) || p.Use == "hdr")
+	p.SRGB = p.color && p.o.SRGB && !f.linear()
 }
 
 // auto reports whether the format is left open.
@@ -176,17 +178,22 @@ func (p *Plan) transparent() bool {
 	return false
 }
 
-// grey reports whether the image is a mask with equal channels.
+// grey reports whether the image is a mask or data with equal channels.
 func (p *Plan) grey() bool {
-	if p.Use != "mask" {
+	if p.Use != "mask" && p.Use != "data" {
 		return false
 	}
 	for _, pic := range p.images.Pictures {
-		if pic.Eight == nil || !pic.Eight.Grey() {
+		if pic.Eight == nil || !pic.Eight.Grey() || p.Use == "data" && pic.Float != nil && !pic.Float.Grey() {
 			return false
 		}
 	}
 	return true
+}
+
+// deep reports whether any image has whole numbers of more than 8 bits.
+func (p *Plan) deep() bool {
+	return slices.ContainsFunc(p.images.Pictures, func(pic *pixel.Picture) bool { return pic.Float != nil && !pic.HDR })
 }
 
 // premultiplies reports whether colours are multiplied by alpha.
@@ -225,6 +232,10 @@ func (p *Plan) Warnings() []processor.Problem {
 	}
 	if p.color && p.format.channels == 3 && p.transparent() {
 		add(diag.TextureAlpha, `use "bc7", "bc3", "etc2a" or "astc6x6", or a picture without alpha`, "format %q drops the picture's alpha", p.Format)
+	}
+	if p.coarser() {
+		add(diag.TexturePrecision, `use format = "r16", "rg16" or "rgba16", which hold numbers of 16 bits from 0 to 1; or allow = ["K1217"] in a rule, if fewer bits are enough`,
+			"numbers of the picture lose precision in format %q", p.Format)
 	}
 	if p.format.family == "bc" && (p.Width%4 != 0 || p.Height%4 != 0) {
 		add(diag.TextureOddSize, "set multiple_of = 4, or leave it if the game uses Vulkan or Metal alone",

@@ -20,7 +20,7 @@ import (
 // TestFormats compares the numbers of both containers with the names that the codecs give them.
 func TestFormats(t *testing.T) {
 	names := map[string]string{
-		"rgba8": "RGBA8", "rg8": "RG8", "r8": "R8", "rgba16f": "RGBA16F", "rgb9e5": "RGB9E5", "bc1": "BC1", "bc1a": "BC1A", "bc3": "BC3",
+		"rgba8": "RGBA8", "rg8": "RG8", "r8": "R8", "rgba16": "RGBA16", "rg16": "RG16", "r16": "R16", "rgba16f": "RGBA16F", "rgb9e5": "RGB9E5", "bc1": "BC1", "bc1a": "BC1A", "bc3": "BC3",
 		"bc4": "BC4", "bc5": "BC5", "bc6h": "BC6H", "bc7": "BC7", "etc2": "ETC2 RGB", "etc2a": "ETC2 RGBA", "eacr11": "EAC R11",
 		"eacrg11": "EAC RG11", "astc4x4": "ASTC 4x4", "astc6x6": "ASTC 6x6", "astc8x8": "ASTC 8x8",
 	}
@@ -64,12 +64,16 @@ func TestChoose(t *testing.T) {
 		{"hdr hdr", "rgba16f bc6h rgb9e5 rgb9e5"},
 		{"data alpha", "rgba8 rgba8 rgba8 rgba8"},
 		{"data hdr", "rgba16f rgba16f rgba16f rgba16f"},
+		{"data deep", "rgba16 rgba16 rgba8 rgba8"},
+		{"data deep grey", "r16 r16 rgba8 rgba8"},
+		{"data deep grey alpha", "rgba16 rgba16 rgba8 rgba8"},
+		{"mask deep grey", "rgba8 bc4 eacr11 astc6x6"},
 	} {
 		words := strings.Fields(tt.use)
 		has := func(w string) bool { return strings.Contains(" "+strings.Join(words[1:], " ")+" ", " "+w+" ") }
 		for i, family := range []string{"none", "bc", "etc2", "astc"} {
 			want := strings.Fields(tt.families)[i]
-			if got := choose(words[0], family, has("alpha"), has("grey"), has("hdr")); got != want {
+			if got := choose(words[0], family, has("alpha"), has("grey"), has("hdr"), has("deep")); got != want {
 				t.Errorf("%s of %s is %s, want %s", tt.use, family, got, want)
 			}
 		}

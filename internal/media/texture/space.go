@@ -6,7 +6,7 @@ import "encoding/binary"
 const (
 	SpaceSRGB   = "sRGB"   // colours
 	SpaceLinear = "linear" // measurements, of 8 bits or less
-	SpaceLight  = "light"  // floating point, which may be colours or measurements
+	SpaceLight  = "light"  // floating point, or whole numbers of 16 bits, which may be colours or measurements
 )
 
 // SpaceHead is the number of bytes of a texture file that SpaceOf needs.
@@ -31,7 +31,7 @@ func SpaceOf(head []byte) string {
 		switch u32(128) {
 		case 29, 72, 75, 78, 91, 93, 99:
 			return SpaceSRGB
-		case 2, 6, 10, 16, 34, 41, 54, 67, 95, 96:
+		case 2, 6, 10, 11, 16, 34, 35, 41, 54, 56, 67, 95, 96:
 			return SpaceLight
 		}
 		return SpaceLinear

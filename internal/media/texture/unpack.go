@@ -19,6 +19,9 @@ func unpack(f ktx2.Format, data []byte, width, height int) (*pixel.Picture, erro
 	if pix, err := unpackLight(f, data, width, height); pix != nil || err != nil {
 		return &pixel.Picture{HDR: true, Float: &pixel.Float{Width: width, Height: height, Pix: pix}}, err
 	}
+	if n := map[ktx2.Format]int{ktx2.R16: 1, ktx2.RG16: 2, ktx2.RGBA16: 4}[f]; n > 0 {
+		return pixel.OfSixteens(data, n, width, height), nil
+	}
 	pix, err := unpackBytes(f, data, width, height)
 	return &pixel.Picture{Eight: &pixel.Image{Width: width, Height: height, Pix: pix}}, err
 }

@@ -51,7 +51,7 @@ type Settings struct {
 	PackJSON bool `toml:"pack_json" doc:"Settings of libGDX in a file pack.json hold for its folder and below."`
 
 	Use         string  `toml:"use" values:"color,normal,mask,ui,data" doc:"What the images are for: it decides the format that auto takes, and how mips are made."`
-	Format      string  `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16f,rgb9e5" doc:"Pixel format of the pages. auto takes one of the family that fits the use."`
+	Format      string  `toml:"format" values:"auto,bc1,bc3,bc4,bc5,bc6h,bc7,etc2,etc2a,eacr11,eacrg11,astc4x4,astc6x6,astc8x8,rgba8,rg8,r8,rgba16,rg16,r16,rgba16f,rgb9e5" doc:"Pixel format of the pages. auto takes one of the family that fits the use."`
 	Family      string  `toml:"family" values:"none,bc,etc2,astc" doc:"Formats that auto chooses from: bc for PCs and consoles, etc2 and astc for phones, none for pixels as they are."`
 	Quality     string  `toml:"quality" values:"fast,normal,best" doc:"How long the encoder of a compressed format tries."`
 	Container   string  `toml:"container" values:"ktx2,dds,png" doc:"File format of the pages. png is for engines that read nothing else: of what is said of textures, only premultiply holds."`

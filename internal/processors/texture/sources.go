@@ -370,6 +370,10 @@ func (s *sources) mix(p *pixel.Picture, others []input) error {
 	width, height := p.Size()
 	own := pixel.New(width, height)
 	copy(own.Pix, p.Bits(s.o.SRGB).Pix)
+	var deep *pixel.Float // of numbers with more than 8 bits in any of the pictures
+	if p.Float != nil && !p.HDR {
+		deep = p.Float
+	}
 	p.Eight, p.Float, p.HDR = own, nil, false
 	for _, in := range others {
 		from, err := s.decode(in.file, in.data, false) // channels are numbers
@@ -379,8 +383,15 @@ func (s *sources) mix(p *pixel.Picture, others []input) error {
 		if w, h := from.Size(); w != width || h != height {
 			return shape("make them the same size", "%s: %q has %d x %d pixels, the asset's own picture %d x %d", in.setting, in.file, w, h, width, height)
 		}
+		if deep == nil && from.Float != nil && !from.HDR {
+			deep = own.Light(false)
+		}
 		own.Pick(in.to, from.Bits(false), in.channel)
+		if deep != nil {
+			deep.Pick(in.to, from.Light(false), in.channel)
+		}
 	}
+	p.Float = deep
 	return nil
 }
 

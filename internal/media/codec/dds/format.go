@@ -9,9 +9,12 @@ type Format uint32
 const (
 	RGBA32F    Format = 2  // DXGI_FORMAT_R32G32B32A32_FLOAT
 	RGBA16F    Format = 10 // DXGI_FORMAT_R16G16B16A16_FLOAT
+	RGBA16     Format = 11 // DXGI_FORMAT_R16G16B16A16_UNORM
 	RGBA8      Format = 28 // DXGI_FORMAT_R8G8B8A8_UNORM
 	RGBA8SRGB  Format = 29 // DXGI_FORMAT_R8G8B8A8_UNORM_SRGB
+	RG16       Format = 35 // DXGI_FORMAT_R16G16_UNORM
 	RG8        Format = 49 // DXGI_FORMAT_R8G8_UNORM
+	R16        Format = 56 // DXGI_FORMAT_R16_UNORM
 	R8         Format = 61 // DXGI_FORMAT_R8_UNORM
 	RGB9E5     Format = 67 // DXGI_FORMAT_R9G9B9E5_SHAREDEXP
 	BC1        Format = 71 // DXGI_FORMAT_BC1_UNORM: its fourth colour is transparent
@@ -36,11 +39,11 @@ func (f Format) Block() (width, height, bytes int) {
 	switch f {
 	case R8:
 		return 1, 1, 1
-	case RG8:
+	case RG8, R16:
 		return 1, 1, 2
-	case RGBA8, RGBA8SRGB, RGB9E5:
+	case RGBA8, RGBA8SRGB, RG16, RGB9E5:
 		return 1, 1, 4
-	case RGBA16F:
+	case RGBA16, RGBA16F:
 		return 1, 1, 8
 	case RGBA32F:
 		return 1, 1, 16
@@ -50,6 +53,25 @@ func (f Format) Block() (width, height, bytes int) {
 		return 4, 4, 16
 	}
 	return 0, 0, 0
+}
+
+// typed returns the format that a typeless one is taken for, as in other programs. All others are returned as they are, and so
+// are those of which it is not clear whether they are floating point.
+func (f Format) typed() Format {
+	const (
+		r10g10b10a2 = 23 // all typeless
+		b8g8r8a8    = 90
+		b8g8r8x8    = 92
+	)
+	switch f {
+	case RGBA8 - 1, RG8 - 1, R8 - 1, BC1 - 1, BC2 - 1, BC3 - 1, BC4 - 1, BC5 - 1, BC6H - 1, BC7 - 1, r10g10b10a2:
+		return f + 1
+	case b8g8r8a8:
+		return 87
+	case b8g8r8x8:
+		return 88
+	}
+	return f
 }
 
 // compressed reports whether a block has more than one pixel.
@@ -78,6 +100,12 @@ func (f Format) String() string {
 		return "RGBA8"
 	case RGBA8SRGB:
 		return "RGBA8 sRGB"
+	case R16:
+		return "R16"
+	case RG16:
+		return "RG16"
+	case RGBA16:
+		return "RGBA16"
 	case RGBA16F:
 		return "RGBA16F"
 	case RGBA32F:

@@ -21,7 +21,8 @@ type masks struct {
 	mask  [4]uint32
 }
 
-// newMasks returns the masks of a DXGI format that the package does not have, or nil. It sets the format to RGBA8.
+// newMasks returns the masks of a DXGI format that the package does not have, or nil. It sets the format that the pixels are
+// converted to.
 func (t *Texture) newMasks() *masks {
 	const (
 		b5g6r5        = 85  // DXGI_FORMAT_B5G6R5_UNORM
@@ -46,6 +47,7 @@ func (t *Texture) newMasks() *masks {
 	case b4g4r4a4:
 		return &masks{2, [4]uint32{0xf00, 0xf0, 0xf, 0xf000}}
 	case r10g10b10a2:
+		t.Format = RGBA16
 		return &masks{4, [4]uint32{0x3ff, 0xffc00, 0x3ff00000, 0xc0000000}}
 	case alphaOnly:
 		return &masks{1, [4]uint32{0, 0, 0, 0xff}}
@@ -88,6 +90,8 @@ func (t *Texture) oldFormat(pf []byte) (*masks, error) {
 			t.Format = BC5
 		case "BC5S":
 			t.Format = BC5Signed
+		case "\x24\x00\x00\x00": // D3DFMT_A16B16G16R16
+			t.Format = RGBA16
 		case "\x71\x00\x00\x00": // D3DFMT_A16B16G16R16F
 			t.Format = RGBA16F
 		case "\x74\x00\x00\x00": // D3DFMT_A32B32G32R32F
@@ -120,40 +124,52 @@ func (t *Texture) oldFormat(pf []byte) (*masks, error) {
 		}
 	}
 	t.Format = RGBA8
+	for _, mask := range m.mask {
+		if bits.OnesCount32(mask) > 8 {
+			t.Format = RGBA16
+		}
+	}
 	return m, nil
 }
 
-// expand reads levels of pixels with masks and converts them to RGBA8. Channels are scaled so that the greatest value
-// becomes 255, and rounded to nearest.
+// expand reads levels of pixels with masks and converts them to RGBA8 or RGBA16. Channels are scaled so that the greatest
+// value becomes 255 or 65535, and rounded to nearest.
 func (t *Texture) expand(data []byte, levels int, m *masks) ([][]byte, error) {
 	all, err := t.cut(data, levels, func() (width, height, bytes int) { return 1, 1, m.bytes })
 	if err != nil {
 		return nil, err
 	}
 	for n, l := range all {
-		out := make([]byte, 0, len(l)/m.bytes*4)
+		_, _, size := t.Format.Block()
+		out := make([]byte, 0, len(l)/m.bytes*size)
 		for ; len(l) > 0; l = l[m.bytes:] {
 			var p uint32
 			for i := range m.bytes {
 				p |= uint32(l[i]) << (8 * i)
 			}
-			out = append(out, m.channel(p, 0), m.channel(p, 1), m.channel(p, 2), m.channel(p, 3))
+			for c := range 4 {
+				if size == 8 {
+					out = binary.LittleEndian.AppendUint16(out, uint16(m.channel(p, c, 0xffff)))
+				} else {
+					out = append(out, byte(m.channel(p, c, 0xff)))
+				}
+			}
 		}
 		all[n] = out
 	}
 	return all, nil
 }
 
-// channel extracts a channel from a pixel.
-func (m *masks) channel(p uint32, i int) byte {
+// channel extracts a channel from a pixel, scaled to 0..top.
+func (m *masks) channel(p uint32, i int, top uint64) uint64 {
 	mask := m.mask[i]
 	if mask == 0 {
 		if i == 3 {
-			return 255
+			return top
 		}
 		return 0
 	}
 	shift := bits.TrailingZeros32(mask)
 	most := uint64(mask >> shift)
-	return byte((uint64(p&mask>>shift)*255 + most/2) / most)
+	return (uint64(p&mask>>shift)*top + most/2) / most
 }

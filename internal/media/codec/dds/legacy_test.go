@@ -58,6 +58,7 @@ func oldFiles() []oldFile {
 		{"ATI2", old(fourCC("ATI2"), 3, 2, 0, 1, 0, block...), compressed(BC5, 0, 16)},
 		{"BC5U", old(fourCC("BC5U"), 3, 2, 0, 1, 0, block...), compressed(BC5, 0, 16)},
 		{"BC5S", old(fourCC("BC5S"), 3, 2, 0, 1, 0, block...), compressed(BC5Signed, 0, 16)},
+		{"D3DFMT 36", old(fourCC("\x24\x00\x00\x00"), 1, 2, 0, 1, 0, block...), Texture{Format: RGBA16, Width: 1, Height: 2, Levels: [][]byte{block}}},
 		{"D3DFMT 113", old(fourCC("\x71\x00\x00\x00"), 1, 2, 0, 1, 0, block...), Texture{Format: RGBA16F, Width: 1, Height: 2, Levels: [][]byte{block}}},
 		{"D3DFMT 116", old(fourCC("\x74\x00\x00\x00"), 1, 1, 0, 1, 0, block...), Texture{Format: RGBA32F, Width: 1, Height: 1, Levels: [][]byte{block}}},
 
@@ -68,7 +69,10 @@ func oldFiles() []oldFile {
 		{"RGBA32", old([7]uint32{0x41, 0, 32, 0xff, 0xff00, 0xff0000, 0xff000000}, 1, 1, 0, 1, 0, 1, 2, 3, 4), of(0, 1, 2, 3, 4)},
 		{"L8", old([7]uint32{0x20000, 0, 8, 0xff, 0, 0, 0}, 2, 1, 0, 1, 0, 7, 9), of(AlphaOpaque, 7, 7, 7, 255, 9, 9, 9, 255)},
 		{"L8A8", old([7]uint32{0x20001, 0, 16, 0xff, 0, 0, 0xff00}, 1, 1, 0, 1, 0, 7, 9), of(0, 7, 7, 7, 9)},
-		{"L16", old([7]uint32{0x20000, 0, 16, 0xffff, 0, 0, 0}, 1, 1, 0, 1, 0, 0xff, 0x7f), of(AlphaOpaque, 127, 127, 127, 255)},
+		{"L16", old([7]uint32{0x20000, 0, 16, 0xffff, 0, 0, 0}, 1, 1, 0, 1, 0, 0xff, 0x7f),
+			Texture{Format: RGBA16, Width: 1, Height: 1, Alpha: AlphaOpaque, Levels: [][]byte{{0xff, 0x7f, 0xff, 0x7f, 0xff, 0x7f, 0xff, 0xff}}}},
+		{"G16R16", old([7]uint32{0x40, 0, 32, 0xffff, 0xffff0000, 0, 0}, 1, 1, 0, 1, 0, 1, 2, 3, 4),
+			Texture{Format: RGBA16, Width: 1, Height: 1, Alpha: AlphaOpaque, Levels: [][]byte{{1, 2, 3, 4, 0, 0, 0xff, 0xff}}}},
 		{"A8", old([7]uint32{0x2, 0, 8, 0, 0, 0, 0xff}, 1, 1, 0, 1, 0, 7), of(0, 0, 0, 0, 7)},
 		// 16/31 and 33/63 of 255 are 131.6 and 133.6; 8/15 of 255 is 136.
 		{"565", old([7]uint32{0x40, 0, 16, 0xf800, 0x7e0, 0x1f, 0}, 2, 1, 0, 1, 0, 0x30, 0x84, 0xff, 0xff),
@@ -101,7 +105,7 @@ func TestDecodeOld(t *testing.T) {
 	}
 }
 
-// DXGI formats that are converted to RGBA8.
+// DXGI formats that are converted to RGBA8 or RGBA16, or that have no type.
 func TestDecodeExpands(t *testing.T) {
 	for _, tt := range []struct {
 		dxgi   uint32
@@ -116,8 +120,16 @@ func TestDecodeExpands(t *testing.T) {
 		{85, []byte{0x1f, 0}, RGBA8, []byte{0, 0, 255, 255}},
 		{86, []byte{0, 0x7c}, RGBA8, []byte{255, 0, 0, 0}},
 		{115, []byte{0xf0, 0xf0}, RGBA8, []byte{0, 255, 0, 255}},
-		{24, []byte{0xff, 0x03, 0, 0xc0}, RGBA8, []byte{255, 0, 0, 255}}, // ten bits of red, two of alpha
+		{24, []byte{0xff, 0x03, 0, 0xc0}, RGBA16, []byte{255, 255, 0, 0, 0, 0, 255, 255}}, // ten bits of red, two of alpha
 		{65, []byte{9}, RGBA8, []byte{0, 0, 0, 9}},
+		{23, []byte{0, 0, 0, 0x40}, RGBA16, []byte{0, 0, 0, 0, 0, 0, 0x55, 0x55}},
+		{27, []byte{1, 2, 3, 4}, RGBA8, []byte{1, 2, 3, 4}},
+		{48, []byte{1, 2}, RG8, []byte{1, 2}},
+		{60, []byte{1}, R8, []byte{1}},
+		{70, []byte{1, 2, 3, 4, 5, 6, 7, 8}, BC1, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
+		{79, []byte{1, 2, 3, 4, 5, 6, 7, 8}, BC4, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
+		{90, []byte{1, 2, 3, 4}, RGBA8, []byte{3, 2, 1, 4}},
+		{92, []byte{1, 2, 3, 4}, RGBA8, []byte{3, 2, 1, 255}},
 	} {
 		b, err := Encode(&Texture{Format: R8, Width: 1, Height: 1, Levels: [][]byte{{0}}})
 		if err != nil {
@@ -128,6 +140,10 @@ func TestDecodeExpands(t *testing.T) {
 		if err != nil {
 			t.Errorf("%d: %v", tt.dxgi, err)
 			continue
+		}
+		put(140, 0)(b) // 0 is taken for 1
+		if again, err := Decode(append(b[:148], tt.pixel...)); err != nil || cmp.Diff(got, again) != "" {
+			t.Errorf("%d in an array of 0: %v", tt.dxgi, err)
 		}
 		if d := cmp.Diff(&Texture{Format: tt.format, Width: 1, Height: 1, Levels: [][]byte{tt.want}}, got); d != "" {
 			t.Errorf("%d: %s", tt.dxgi, d)
@@ -144,7 +160,7 @@ func TestDecodeOldRefuses(t *testing.T) {
 		"a torn mask":     old([7]uint32{0x40, 0, 16, 0xf0f, 0, 0, 0}, 1, 1, 0, 1, 0, 1, 2),
 		"a wide mask":     old([7]uint32{0x40, 0, 16, 0xff0000, 0, 0, 0}, 1, 1, 0, 1, 0, 1, 2),
 		"half a cube":     old([7]uint32{0x2, 0, 8, 0, 0, 0, 0xff}, 1, 1, 0, 1, 0x600, 1, 2, 3, 4, 5, 6),
-		"D3DFMT 36":       old(fourCC("\x24\x00\x00\x00"), 1, 1, 0, 1, 0, make([]byte, 8)...),
+		"D3DFMT 110":      old(fourCC("\x6e\x00\x00\x00"), 1, 1, 0, 1, 0, make([]byte, 8)...),
 		"no pixel format": old([7]uint32{}, 1, 1, 0, 1, 0, 1, 2, 3, 4),
 	} {
 		if _, err := Decode(b); !errors.Is(err, ErrUnsupported) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Decode reads a file. Pixels in a format that the package does not have, such as BGRA8, 565 or grey, are converted to
-// RGBA8. For other files with one image and its mip levels, Levels are slices of data, without a copy. The levels of arrays
+// RGBA8, or to RGBA16 if they have channels of more than 8 bits. For other files with one image and its mip levels, Levels are slices of data, without a copy. The levels of arrays
 // and cubes are copied.
 func Decode(data []byte) (*Texture, error) {
 	if len(data) < 4 || string(data[:4]) != "DDS " {
@@ -59,10 +59,10 @@ func (t *Texture) readNewHead(data []byte) (*masks, error) {
 	}
 	u32 := func(i int) uint32 { return binary.LittleEndian.Uint32(data[i:]) }
 	dimension, misc, array := u32(132), u32(136), u32(140)
-	if array < 1 || array > maxLayers {
+	if array > maxLayers {
 		return nil, fmt.Errorf("array of %d: %w", array, ErrUnsupported)
 	}
-	if array > 1 {
+	if array > 1 { // some programs write 0 for 1
 		t.Layers = int(array)
 	}
 	switch dimension {
@@ -79,7 +79,7 @@ func (t *Texture) readNewHead(data []byte) (*masks, error) {
 		return nil, fmt.Errorf("dimension %d: %w", dimension, ErrDamaged)
 	}
 	t.Alpha = AlphaMode(u32(144) & 7)
-	t.Format = Format(u32(128))
+	t.Format = Format(u32(128)).typed()
 	return t.newMasks(), nil
 }
 

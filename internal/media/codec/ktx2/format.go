@@ -17,6 +17,9 @@ const (
 	RGBA8SRGB  Format = 43  // VK_FORMAT_R8G8B8A8_SRGB
 	BGRA8      Format = 44  // VK_FORMAT_B8G8R8A8_UNORM
 	BGRA8SRGB  Format = 50  // VK_FORMAT_B8G8R8A8_SRGB
+	R16        Format = 70  // VK_FORMAT_R16_UNORM
+	RG16       Format = 77  // VK_FORMAT_R16G16_UNORM
+	RGBA16     Format = 91  // VK_FORMAT_R16G16B16A16_UNORM
 	RGBA16F    Format = 97  // VK_FORMAT_R16G16B16A16_SFLOAT
 	RGBA32F    Format = 109 // VK_FORMAT_R32G32B32A32_SFLOAT
 	RGB9E5     Format = 123 // VK_FORMAT_E5B9G9R9_UFLOAT_PACK32
@@ -85,9 +88,9 @@ func (f Format) SRGB() bool {
 // channels returns the letters of the channels that can be sampled.
 func (f Format) channels() string {
 	switch f {
-	case R8, R8SRGB, BC4, BC4Signed, EACR, EACRSigned:
+	case R8, R8SRGB, R16, BC4, BC4Signed, EACR, EACRSigned:
 		return "r"
-	case RG8, RG8SRGB, BC5, BC5Signed, EACRG, EACRGSigned:
+	case RG8, RG8SRGB, RG16, BC5, BC5Signed, EACRG, EACRGSigned:
 		return "rg"
 	case RGB8, RGB8SRGB, RGB9E5, BC1, BC1SRGB, BC6H, BC6HSigned, ETC2RGB, ETC2RGBSRGB:
 		return "rgb"
@@ -172,6 +175,8 @@ var (
 	blueFirst  = []sample{{0, 8, blue, 0, 255}, {8, 8, green, 0, 255}, {16, 8, red, 0, 255}, {24, 8, alpha, 0, 255}}
 	blueFirstS = []sample{{0, 8, blue, 0, 255}, {8, 8, green, 0, 255}, {16, 8, red, 0, 255}, {24, 8, alpha | linear, 0, 255}}
 
+	sixteens = []sample{{0, 16, red, 0, 65535}, {16, 16, green, 0, 65535}, {32, 16, blue, 0, 65535}, {48, 16, alpha, 0, 65535}}
+
 	halves = []sample{{0, 16, red | signed | float, minusOne, one}, {16, 16, green | signed | float, minusOne, one},
 		{32, 16, blue | signed | float, minusOne, one}, {48, 16, alpha | signed | float, minusOne, one}}
 	floats = []sample{{0, 32, red | signed | float, minusOne, one}, {32, 32, green | signed | float, minusOne, one},
@@ -210,6 +215,12 @@ func (f Format) info() (info, bool) {
 		return info{"BGRA8", 1, 1, 4, 1, modelRGBSDA, transferLinear, blueFirst}, true
 	case BGRA8SRGB:
 		return info{"BGRA8", 1, 1, 4, 1, modelRGBSDA, transferSRGB, blueFirstS}, true
+	case R16:
+		return info{"R16", 1, 1, 2, 2, modelRGBSDA, transferLinear, sixteens[:1]}, true
+	case RG16:
+		return info{"RG16", 1, 1, 4, 2, modelRGBSDA, transferLinear, sixteens[:2]}, true
+	case RGBA16:
+		return info{"RGBA16", 1, 1, 8, 2, modelRGBSDA, transferLinear, sixteens}, true
 	case RGBA16F:
 		return info{"RGBA16F", 1, 1, 8, 2, modelRGBSDA, transferLinear, halves}, true
 	case RGBA32F:

@@ -80,7 +80,7 @@ func roundTrip(t *testing.T, in *Texture) {
 
 // The numbers of the specification, counted by hand.
 func TestFormats(t *testing.T) {
-	if n := len(every()); n != 13+26+28 {
+	if n := len(every()); n != 16+26+28 {
 		t.Errorf("%d formats", n)
 	}
 	for _, tt := range []struct {
@@ -92,6 +92,9 @@ func TestFormats(t *testing.T) {
 		{9, "R8", [3]int{1, 1, 1}, false},
 		{23, "RGB8", [3]int{1, 1, 3}, false},
 		{43, "RGBA8 sRGB", [3]int{1, 1, 4}, true},
+		{70, "R16", [3]int{1, 1, 2}, false},
+		{77, "RG16", [3]int{1, 1, 4}, false},
+		{91, "RGBA16", [3]int{1, 1, 8}, false},
 		{97, "RGBA16F", [3]int{1, 1, 8}, false},
 		{123, "RGB9E5", [3]int{1, 1, 4}, false},
 		{131, "BC1", [3]int{4, 4, 8}, false},

@@ -16,8 +16,11 @@ import (
 var formats = map[uint32]int{
 	2:  16,       // R32G32B32A32_FLOAT
 	10: 8,        // R16G16B16A16_FLOAT
+	11: 8,        // R16G16B16A16_UNORM
 	28: 4, 29: 4, // R8G8B8A8_UNORM, _SRGB
+	35: 4,          // R16G16_UNORM
 	49: 2,          // R8G8_UNORM
+	56: 2,          // R16_UNORM
 	61: 1,          // R8_UNORM
 	67: 4,          // R9G9B9E5_SHAREDEXP
 	71: -8, 72: -8, // BC1_UNORM, _SRGB
