@@ -80,6 +80,7 @@ var allowed = map[string]string{
 	"media/codec/mp3":            "",
 	"media/codec/ogg":            "",
 	"media/codec/gltf":           "media/codec/document",
+	"media/codec/gif":            "media/codec/input",
 	"media/codec/hdr":            "media/codec/input",
 	"media/codec/hdrpack":        "",
 	"media/codec/input":          "",
@@ -97,7 +98,7 @@ var allowed = map[string]string{
 	"media/header": "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2 media/codec/tracker media/soundfile " +
 		"media/codec/document media/pixel x/image",
 	"media/packing": "",
-	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/hdr media/codec/input media/codec/png media/codec/psd " +
+	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/gif media/codec/hdr media/codec/input media/codec/png media/codec/psd " +
 		"media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/image x/sys media/codec/apng",
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",

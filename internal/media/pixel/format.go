@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image"
 	"image/color"
-	"image/gif"
 	"image/jpeg"
 	"io"
 	"path"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/bmp"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/gif"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
@@ -71,7 +71,7 @@ func formats() []format {
 		{"png", "PNG", ".png", "", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
 		// Each block of 8 x 8 pixels takes at least one bit.
 		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
-		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
+		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, configGIF, holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
 		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, nil, decodeTIFF},
 		{"webp", "WebP", ".webp", "", []string{"RIFF????WEBP"}, configWebP, holdsWebP, decodeWebP},
@@ -171,24 +171,29 @@ func Sniff(name string, data []byte) string {
 	return ""
 }
 
+func configGIF(data []byte) (Config, error) {
+	f, err := gif.Parse(data)
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{Width: f.Width, Height: f.Height}, nil
+}
+
 // decodeGIF draws the first frame at its place on the GIF's screen. The frame may be smaller than the screen.
 func decodeGIF(data []byte, _ int) (decoded, error) {
-	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	f, err := gif.Parse(data)
 	if err != nil {
 		return decoded{}, err
 	}
-	m, err := gif.Decode(bytes.NewReader(data))
-	if err != nil || m.Bounds() == image.Rect(0, 0, c.Width, c.Height) {
-		return decoded{image: m}, err
+	f.Frames = f.Frames[:1]
+	d := &Document{Width: f.Width, Height: f.Height}
+	if err := d.drawGIF(f); err != nil {
+		return decoded{}, err
 	}
-	frame := fromImage(m)
-	screen := image.NewNRGBA(image.Rect(0, 0, c.Width, c.Height))
-	at := m.Bounds().Intersect(screen.Rect)
-	for y := at.Min.Y; y < at.Max.Y; y++ {
-		from := 4 * ((y-m.Bounds().Min.Y)*frame.Width + at.Min.X - m.Bounds().Min.X)
-		copy(screen.Pix[screen.PixOffset(at.Min.X, y):], frame.Pix[from:from+4*at.Dx()])
-	}
-	return decoded{image: screen}, nil
+	p := d.Frames[0].Picture
+	out := eightBits(p.Eight.Pix, f.Width, f.Height)
+	out.damage = p.Damage
+	return out, nil
 }
 
 func configTIFF(data []byte) (Config, error) {

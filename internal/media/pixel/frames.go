@@ -2,16 +2,16 @@ package pixel
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
-	"image/gif"
 	"math"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/apng"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/gif"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
+	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
@@ -55,9 +55,9 @@ type Cel struct {
 func Frames(name string, data []byte) int {
 	switch Sniff(name, data) {
 	case "gif":
-		n := 0
-		gifFrames(data, func(int, int) bool { n++; return n < maxFrames })
-		return max(1, n)
+		if f, err := gif.Parse(data); err == nil {
+			return len(f.Frames)
+		}
 	case "png":
 		return max(1, apng.Count(data))
 	case "webp":
@@ -157,85 +157,61 @@ func (d *Document) add(canvas *Image, duration time.Duration) {
 	d.Frames = append(d.Frames, Frame{Picture: &Picture{Format: d.Format, Eight: copied}, Duration: duration})
 }
 
-// gif draws the frames in order, by the GIF89a specification.
 func (d *Document) gif(data []byte, lim Limits) error {
-	var area int64
-	var holds error
-	gifFrames(data, func(w, h int) bool { // an LZW code of 12 bits stands for at most 4096 pixels
-		area += int64(w) * int64(h)
-		holds = fits(Config{Width: w, Height: h, Format: "gif"}, area*12/8/4096, int64(len(data)))
-		return holds == nil
-	})
-	if holds != nil {
-		return holds
+	f, err := gif.Parse(data)
+	if err != nil {
+		return err
+	}
+	if f.End != nil {
+		return f.End
+	}
+	if err := holdsGIFFrames(f.Frames); err != nil {
+		return err
+	}
+	area := int64(0)
+	for i := range f.Frames {
+		area += int64(f.Frames[i].Width) * int64(f.Frames[i].Height)
 	}
 	if area > lim.MaxBytes {
 		return fmt.Errorf("frames of %d pixels in all: %w", area, input.ErrTooLarge)
 	}
-	g, err := gif.DecodeAll(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	switch { // 0 plays forever, -1 once, and n plays n+1 times
-	case g.LoopCount > 0:
-		d.Plays = g.LoopCount + 1
-	case g.LoopCount < 0:
-		d.Plays = 1
-	}
-	canvas, before := New(d.Width, d.Height), New(d.Width, d.Height)
-	for i, m := range g.Image {
-		at, dispose := m.Bounds(), g.Disposal[i]
-		if dispose == gif.DisposalPrevious {
-			copy(before.Pix, canvas.Pix)
-		}
-		canvas.draw(fromImage(m), at, true)
-		d.add(canvas, time.Duration(g.Delay[i])*10*time.Millisecond)
-		switch dispose {
-		case gif.DisposalBackground:
-			canvas.clear(at)
-		case gif.DisposalPrevious:
-			copy(canvas.Pix, before.Pix)
-		}
-		g.Image[i] = nil
-	}
-	return nil
+	d.Plays = f.Plays
+	return d.drawGIF(f)
 }
 
-// gifFrames yields the sizes of the frames of a GIF in order. It stops when yield returns false or the blocks end.
-func gifFrames(data []byte, yield func(w, h int) bool) {
-	table := func(flags byte) int {
-		if flags&0x80 == 0 {
-			return 0
+// drawGIF draws the frames in order, by the GIF89a specification.
+func (d *Document) drawGIF(f *gif.File) error {
+	canvas, before := New(d.Width, d.Height), &Image{}
+	damage := f.Flaw
+	for i := range f.Frames {
+		frame := &f.Frames[i]
+		pix, strange, err := frame.Decode()
+		if err != nil {
+			return err
 		}
-		return 3 << (flags&7 + 1)
-	}
-	if len(data) < 13 {
-		return
-	}
-	at := 13 + table(data[10])
-	for at+10 <= len(data) {
-		switch data[at] {
-		case '!': // an extension: its type, then blocks
-			at += 2
-		case ',':
-			u16 := func(i int) int { return int(binary.LittleEndian.Uint16(data[at+i:])) }
-			if !yield(u16(5), u16(7)) {
-				return
-			}
-			at += 11 + table(data[at+9])
-		default:
-			return
+		if strange && damage == "" {
+			damage = "colours that are not in its palette are black"
 		}
-		for at < len(data) && data[at] != 0 { // blocks with a length byte, up to an empty one
-			at += 1 + int(data[at])
+		if frame.Dispose == gif.Previous {
+			before = &Image{canvas.Width, canvas.Height, bytes.Clone(canvas.Pix)}
 		}
-		at++
+		at := image.Rect(frame.X, frame.Y, frame.X+frame.Width, frame.Y+frame.Height)
+		canvas.draw(&Image{frame.Width, frame.Height, pix}, at, true)
+		d.add(canvas, frame.Delay)
+		switch frame.Dispose {
+		case gif.Background:
+			canvas.clear(at)
+		case gif.Previous:
+			copy(canvas.Pix, before.Pix)
+		}
 	}
+	d.Frames[0].Picture.Damage = damage
+	return nil
 }
 
 // png draws the frames in order, by the APNG part of the PNG specification.
 func (d *Document) png(data []byte, lim Limits) error {
-	fixed, _ := fixPNG(data)
+	fixed, damage := fast.Repair(data)
 	a, err := apng.Read(fixed)
 	if err != nil {
 		return err
@@ -260,6 +236,9 @@ func (d *Document) png(data []byte, lim Limits) error {
 		case apng.Previous:
 			copy(canvas.Pix, before.Pix)
 		}
+	}
+	if len(d.Frames) > 0 {
+		d.Frames[0].Picture.Damage = damage
 	}
 	return nil
 }

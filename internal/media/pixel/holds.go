@@ -1,9 +1,9 @@
 package pixel
 
 import (
-	"encoding/binary"
 	"fmt"
 
+	"github.com/kiln-pipeline/kiln/internal/media/codec/gif"
 	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/webp"
 )
@@ -49,27 +49,27 @@ func holdsPNG(data []byte, c Config) error {
 // holdsGIF checks the first frame, which may be smaller than the screen. An LZW code of 12 bits stands for at most 4096
 // pixels. A screen of more than flat pixels has the same limit, because only the frame fills it.
 func holdsGIF(data []byte, c Config) error {
-	const pixels, bits = 4096, 12
+	f, err := gif.Parse(data)
+	if err != nil {
+		return err
+	}
 	if n := int64(c.Width) * int64(c.Height); n > flat {
-		if err := fits(c, n*bits/8/pixels, int64(len(data))); err != nil {
+		if err := fits(c, n*12/8/4096, int64(len(data))); err != nil {
 			return err
 		}
 	}
-	at := 13
-	if flags := data[10]; flags&0x80 != 0 {
-		at += 3 << (flags&7 + 1)
-	}
-	for at+10 <= len(data) && data[at] == '!' { // an extension: its type, then blocks with a length byte, up to an empty one
-		for at += 2; at < len(data) && data[at] != 0; {
-			at += 1 + int(data[at])
+	return holdsGIFFrames(f.Frames[:1])
+}
+
+func holdsGIFFrames(frames []gif.Frame) error {
+	for i := range frames {
+		f := &frames[i]
+		n := int64(f.Width) * int64(f.Height)
+		if err := fits(Config{Width: f.Width, Height: f.Height, Format: "gif"}, n*12/8/4096, int64(f.Size)); err != nil {
+			return err
 		}
-		at++
 	}
-	if at+10 > len(data) || data[at] != ',' {
-		return nil // there is no frame; the decoder reports that
-	}
-	u16 := func(i int) int64 { return int64(binary.LittleEndian.Uint16(data[at+i:])) }
-	return fits(c, u16(5)*u16(7)*bits/8/pixels, int64(len(data)))
+	return nil
 }
 
 // holdsWebP uses these limits. In lossy pictures the mode of 16 x 16 pixels has fixed probabilities and takes at least

@@ -39,6 +39,9 @@ func Problem(path, what string, err error) *processor.Problem {
 		p.Hint = "open it in an image editor and save it again"
 	case pixel.Unsupported:
 		code, p.Hint = diag.ImageUnsupported, "save it as a PNG"
+		if e.Format == "png" {
+			p.Hint = "save it again as a plain PNG"
+		}
 	case pixel.TooLarge:
 		code, p.Hint = diag.ImageTooLarge, "scale the picture itself down: max_size comes too late, as the picture must be read first"
 	}
