@@ -212,6 +212,13 @@ func (m *meta) colours() (space string, gamma float64) {
 	return space, gamma
 }
 
+// GammaOf returns [Picture.Gamma] of a file without decoding it.
+func GammaOf(name string, data []byte) float64 {
+	m := metaOf(Sniff(name, data), data)
+	_, gamma := m.colours()
+	return gamma
+}
+
 // cicpName returns the name of a colour space of ITU-T H.273, or "" for sRGB.
 func cicpName(c []byte) string {
 	primaries := map[byte]string{1: "Rec. 709", 9: "Rec. 2020", 11: "DCI P3", 12: "Display P3"}

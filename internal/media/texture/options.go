@@ -26,6 +26,7 @@ type Options struct {
 	Mips        bool    `toml:"mips" doc:"Make mip levels down to 1 x 1."`
 	Filter      string  `toml:"filter" values:"box,kaiser" doc:"How smaller pictures are made: box is the mean of what is covered, kaiser is sharper."`
 	SRGB        bool    `toml:"srgb" doc:"Pixels are colours, sRGB-encoded. Turn it off for normal maps, masks and other data."`
+	Gamma       bool    `toml:"gamma" doc:"Colours of a PNG or QOI that states another gamma become sRGB. Turned off, its numbers are taken for sRGB, as glTF asks of the images of models."`
 	MaxSize     int     `toml:"max_size" min:"0" max:"16384" doc:"Largest side, in pixels; larger images are scaled down, keeping their proportions. 0 keeps the size."`
 	Scale       float64 `toml:"scale" min:"0" max:"16" doc:"Factor of both sides. 0 is 1."`
 	PowerOfTwo  string  `toml:"power_of_two" values:"none,up,down,nearest" doc:"Make sides powers of two."`
@@ -54,7 +55,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Use: "auto", Format: "auto", Family: "none", Quality: "normal", Container: "ktx2", Compress: "none",
-		Mips: true, Filter: "box", SRGB: true, Scale: 1, PowerOfTwo: "none", Cube: "none", Frames: "first",
+		Mips: true, Filter: "box", SRGB: true, Gamma: true, Scale: 1, PowerOfTwo: "none", Cube: "none", Frames: "first",
 	}
 }
 

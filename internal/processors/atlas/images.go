@@ -71,6 +71,9 @@ func (p proc) image(job processor.Job, file string) error {
 		if err != nil {
 			return texture.Problem(file, "", err)
 		}
+		if damage := d.Frames[0].Picture.Damage; damage != "" {
+			job.Warn(texture.DamagedImage(file, "", damage))
+		}
 		images := make([]*pixel.Image, len(d.Frames))
 		for i := range images {
 			images[i] = d.Frames[i].Picture.Eight

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -42,7 +44,32 @@ func (proc) Part(_ context.Context, job processor.Job, name string) error {
 		}
 		space = texture.SpaceOf(head[:n])
 	}
+	if space == texture.SpaceSRGB {
+		converted, err := byGamma(job, file)
+		if err != nil {
+			return err
+		}
+		if converted {
+			space += converts
+		}
+	}
 	return job.Write(processor.Output{Name: "space", Type: spaceType, Hidden: true}, []byte(space))
+}
+
+// converts follows the space of a texture whose colours were converted by the gamma in its file.
+const converts = ", by a gamma"
+
+// byGamma reports whether the colours of a file's own texture were converted by the gamma that the file states.
+func byGamma(job processor.Job, file string) (bool, error) {
+	if ext := strings.ToLower(path.Ext(file)); ext == ".dds" || ext == ".ktx2" {
+		return false, nil
+	}
+	o, _, err := rulesOf(job, file)
+	if err != nil || o == nil || !o.Gamma {
+		return false, err
+	}
+	data, err := job.ReadFile(file)
+	return err == nil && pixel.GammaOf(file, data) != 0, err
 }
 
 // checkSpaces warns about image files whose textures are built for another use than that of the materials.
@@ -86,6 +113,13 @@ func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 
 // checkSpace warns if a texture does not fit the use of the materials.
 func (m *model) checkSpace(f imageFile, u slots, space string) {
+	if own, ok := strings.CutSuffix(space, converts); ok {
+		if space = own; u[colours].At != nil {
+			m.job.Warn(*m.at(u[colours].At, diag.ModelImageSpace,
+				fmt.Sprintf("write a rule: match = %q, settings = { gamma = false }; or save the file without a gamma", processor.QuoteGlob(f.path)),
+				"%s takes %q, whose colours are converted by the gamma in its file, and glTF ignores that", u[colours].Name, f.path))
+		}
+	}
 	if space != texture.SpaceSRGB && space != texture.SpaceLinear {
 		return
 	}

@@ -156,6 +156,9 @@ func (m *model) inside(all []slots) {
 		if given["use"] == nil {
 			given["use"] = m.useOf(image, i, all[i])
 		}
+		if given["gamma"] == nil { // glTF 2.0, 3.8.4: what an image says of its colours is ignored
+			given["gamma"] = false
+		}
 		m.wanted = append(m.wanted, wanted{
 			image: image, what: what, name: m.productName(i, image.Str("name")),
 			request: processor.Request{Processor: "texture", Settings: given, Bytes: data, Extension: extension},

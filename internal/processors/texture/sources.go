@@ -131,6 +131,9 @@ func (s *sources) frames() (texture.Images, error) {
 		return im, texture.Problem("", "", err)
 	}
 	misnamed(s.job, name, d.Format)
+	if damage := d.Frames[0].Picture.Damage; damage != "" {
+		s.job.Warn(texture.DamagedImage("", "", damage))
+	}
 	for i, f := range d.Frames {
 		s.take("", f.Picture, i == 0)
 		im.Pictures = append(im.Pictures, f.Picture)
@@ -216,7 +219,10 @@ func (s *sources) take(where string, p *pixel.Picture, warn bool) {
 	if !s.colors() {
 		return
 	}
-	if p.Encode(); p.Space != "" && warn {
+	if s.o.Gamma {
+		p.Encode()
+	}
+	if p.Space != "" && warn {
 		s.job.Warn(processor.Problem{
 			Code: string(diag.TextureSpace), Path: where, Text: fmt.Sprintf("its colours are of %s, and are taken for sRGB", p.Space),
 			Hint: "convert it to sRGB in an image editor, or colours will be off",
