@@ -320,18 +320,20 @@ func TestUseByName(t *testing.T) {
 	}
 }
 
+// chunk adds a chunk to a PNG, behind its head.
+func chunk(file []byte, name string, data []byte) []byte {
+	var b bytes.Buffer
+	b.Write(file[:33]) // signature and head
+	binary.Write(&b, binary.BigEndian, uint32(len(data)))
+	body := append([]byte(name), data...)
+	b.Write(body)
+	binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(body))
+	b.Write(file[33:])
+	return b.Bytes()
+}
+
 // Colours of another space are told of, where they are colours; light that a gamma tells is encoded.
 func TestColourSpaces(t *testing.T) {
-	chunk := func(file []byte, name string, data []byte) []byte {
-		var b bytes.Buffer
-		b.Write(file[:33]) // signature and head
-		binary.Write(&b, binary.BigEndian, uint32(len(data)))
-		body := append([]byte(name), data...)
-		b.Write(body)
-		binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(body))
-		b.Write(file[33:])
-		return b.Bytes()
-	}
 	p3 := chunk(grey(t, 4, 90), "cICP", []byte{12, 13, 0, 1})
 	linear := chunk(grey(t, 4, 128), "gAMA", []byte{0, 1, 0x86, 0xa0}) // 100000: the numbers are light
 	for _, tt := range []struct {
