@@ -99,7 +99,7 @@ var allowed = map[string]string{
 		"media/codec/document media/pixel x/image",
 	"media/packing": "",
 	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/gif media/codec/hdr media/codec/input media/codec/png media/codec/psd " +
-		"media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/image x/sys media/codec/apng",
+		"media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/sys media/codec/apng",
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",

@@ -280,7 +280,8 @@ func TestFaults(t *testing.T) {
 		{"JPEG with arithmetic coding", "a.jpg", arithmetic, Unsupported, "JPEG image cannot be read"},
 		{"BMP with RLE", "a.bmp", rleBMP, Unsupported, ""},
 		{"TGA of another kind", "a.tga", huffman, Unsupported, "image type 32"},
-		{"WebP with an animation without frames", "a.webp", []byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x07\x00\x00\x05\x00\x00ANIM"), Truncated, ""},
+		{"WebP with an animation without frames", "a.webp",
+			[]byte("RIFF\x1e\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x07\x00\x00\x05\x00\x00ANIM"), Truncated, ""},
 		{"TIFF in planes", "a.tif", []byte("II*\x00\x08\x00\x00\x00\x02\x00\x15\x01\x03\x00\x01\x00\x00\x00\x03\x00\x00\x00\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00"),
 			Damaged, "size 0 x 0"},
 		{"TIFF with JPEG inside", "a.tif", jpegTIFF, Unsupported, "JPEG inside; save it as JPEG"},
@@ -296,7 +297,8 @@ func TestFaults(t *testing.T) {
 		{"WebP with a canvas of 16384 x 16384", "a.webp", []byte(riff(webpCanvas("\x00") + "VP8L" + webpOf16384)), Truncated, "cannot hold"},
 		{"WebP with nothing but alpha", "a.webp", []byte(riff(webpCanvas("\x10") + "ALPH\x08\x00\x00\x00\x01\x88\x88\x08\x00\x00\x00\x00")),
 			Truncated, "cannot hold"},
-		{"animated WebP of 16384 x 16384", "a.webp", []byte(riff(webpCanvas("\x02") + webpFrame(0, 0, 1, 1, 0, 0, [4]byte{}))), Truncated, "cannot hold 16384 x 16384"},
+		{"animated WebP of 16384 x 16384", "a.webp", []byte(riff(webpCanvas("\x02") + webpFrame(0, 0, 1, 1, 0, 0, [4]byte{}))),
+			Truncated, "cannot hold 16384 x 16384"},
 		{"PNG of 0 x 5", "a.png", claim(t, 0, 5), Damaged, ""},
 	}
 	for _, tt := range tests {

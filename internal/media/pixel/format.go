@@ -57,14 +57,6 @@ func config(read func(io.Reader) (image.Config, error)) func([]byte) (Config, er
 	}
 }
 
-// decoder adapts a decoder of the standard library.
-func decoder(decode func(io.Reader) (image.Image, error)) func([]byte, int) (decoded, error) {
-	return func(data []byte, _ int) (decoded, error) {
-		m, err := decode(bytes.NewReader(data))
-		return decoded{image: m}, err
-	}
-}
-
 // formats lists all formats that can be read. In magic, ? matches any byte.
 func formats() []format {
 	return []format{

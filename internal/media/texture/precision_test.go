@@ -84,7 +84,8 @@ func TestSixteenBits(t *testing.T) {
 }
 
 func TestSixteenBitMips(t *testing.T) {
-	data := encode(t, Images{Pictures: []*pixel.Picture{sixteens(1, 1000, 1002, 1001, 1003)}}, with(func(o *Options) { o.Use = "data" }), Tools{})
+	data := encode(t, Images{Pictures: []*pixel.Picture{sixteens(1, 1000, 1002, 1001, 1003)}},
+		with(func(o *Options) { o.Use = "data" }), Tools{})
 	k, err := ktx2.Decode(data)
 	if err != nil || k.Format != ktx2.R16 || k.Swizzle != "rrr1" || len(k.Levels) != 3 {
 		t.Fatalf("%+v, %v", k, err)

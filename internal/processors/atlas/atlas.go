@@ -47,7 +47,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "atlas",
-		Version:    16,
+		Version:    17,
 		Summary:    "a folder of images to texture pages and a frame table",
 		Extensions: slices.Clone(extensions),
 		Folder:     true,

@@ -58,7 +58,8 @@ func oldFiles() []oldFile {
 		{"ATI2", old(fourCC("ATI2"), 3, 2, 0, 1, 0, block...), compressed(BC5, 0, 16)},
 		{"BC5U", old(fourCC("BC5U"), 3, 2, 0, 1, 0, block...), compressed(BC5, 0, 16)},
 		{"BC5S", old(fourCC("BC5S"), 3, 2, 0, 1, 0, block...), compressed(BC5Signed, 0, 16)},
-		{"D3DFMT 36", old(fourCC("\x24\x00\x00\x00"), 1, 2, 0, 1, 0, block...), Texture{Format: RGBA16, Width: 1, Height: 2, Levels: [][]byte{block}}},
+		{"D3DFMT 36", old(fourCC("\x24\x00\x00\x00"), 1, 2, 0, 1, 0, block...), Texture{Format: RGBA16, Width: 1, Height: 2,
+			Levels: [][]byte{block}}},
 		{"D3DFMT 113", old(fourCC("\x71\x00\x00\x00"), 1, 2, 0, 1, 0, block...), Texture{Format: RGBA16F, Width: 1, Height: 2, Levels: [][]byte{block}}},
 		{"D3DFMT 116", old(fourCC("\x74\x00\x00\x00"), 1, 1, 0, 1, 0, block...), Texture{Format: RGBA32F, Width: 1, Height: 1, Levels: [][]byte{block}}},
 

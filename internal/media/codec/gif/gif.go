@@ -213,7 +213,8 @@ func (p *parser) frame() error {
 		return err
 	}
 	u16 := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
-	f := Frame{X: u16(0), Y: u16(2), Width: u16(4), Height: u16(6), Delay: p.delay, Dispose: p.dispose, transparent: p.transparent, interlaced: b[8]&interlace != 0}
+	f := Frame{X: u16(0), Y: u16(2), Width: u16(4), Height: u16(6), Delay: p.delay, Dispose: p.dispose,
+		transparent: p.transparent, interlaced: b[8]&interlace != 0}
 	p.delay, p.dispose, p.transparent = 0, 0, -1
 	if f.palette, err = p.colours(b[8]); err != nil {
 		return err

@@ -87,14 +87,17 @@ func TestDecode(t *testing.T) {
 		{"transparent", file(2, 2, control(0, 0, 2), plain), 2, 2, pixels(0, 1, 4, 3), ""},
 		{"interlaced", file(1, 10, frame(0, 0, 1, 10, interlace, packed(2, down...))), 1, 10, pixels(0, 1, 2, 3, 0, 1, 2, 3, 0, 1), ""},
 		{"a palette of its own", file(1, 1, frame(0, 0, 1, 1, hasPalette, palette[6:]+packed(2, 0))), 1, 1, pixels(2), ""},
-		{"other extensions", file(2, 2, "!\xfe\x02hi\x00", "!\x42\x01a\x00", "!\xf9\x05\x01\x00\x00\x01\x00\x00", plain), 2, 2, pixels(0, 4, 2, 3), ""},
+		{"other extensions", file(2, 2, "!\xfe\x02hi\x00", "!\x42\x01a\x00", "!\xf9\x05\x01\x00\x00\x01\x00\x00", plain), 2, 2,
+			pixels(0, 4, 2, 3), ""},
 		{"zeros between blocks", file(2, 2, "\x00\x00", plain), 2, 2, pixels(rows...), ""},
 		{"too many pixels", file(2, 2, frame(0, 0, 2, 2, 0, packed(2, 0, 1, 2, 3, 0, 0, 0))), 2, 2, pixels(rows...), ""},
 		{"no trailer", bytes.TrimSuffix(file(2, 2, plain), []byte(";")), 2, 2, pixels(rows...), ""},
 		{"no end of the parts", bytes.TrimSuffix(file(2, 2, plain), []byte("\x00;")), 2, 2, pixels(rows...), ""},
-		{"beyond the screen", file(2, 2, frame(1, 1, 2, 2, 0, packed(2, rows...))), 3, 3, pixels(rows...), "of 2 x 2 at 1, 1 reaches beyond the screen of 2 x 2, which was enlarged"},
+		{"beyond the screen", file(2, 2, frame(1, 1, 2, 2, 0, packed(2, rows...))), 3, 3, pixels(rows...),
+			"of 2 x 2 at 1, 1 reaches beyond the screen of 2 x 2, which was enlarged"},
 		{"no screen", file(0, 0, plain), 2, 2, pixels(rows...), "which was enlarged"},
-		{"a second one beyond the screen", file(2, 2, plain, frame(1, 0, 2, 1, 0, packed(2, 0, 1))), 2, 2, pixels(rows...), "frame 2 reaches beyond the screen, and was cut"},
+		{"a second one beyond the screen", file(2, 2, plain, frame(1, 0, 2, 1, 0, packed(2, 0, 1))), 2, 2, pixels(rows...),
+			"frame 2 reaches beyond the screen, and was cut"},
 		{"a colour beyond the palette", file(1, 1, frame(0, 0, 1, 1, 0, packed(3, 5))), 1, 1, pixels(3), "strange"},
 	} {
 		f, err := Parse(tt.data)
@@ -114,7 +117,8 @@ func TestDecode(t *testing.T) {
 
 func TestAnimation(t *testing.T) {
 	one := frame(0, 0, 1, 1, 0, packed(2, 0))
-	f, err := Parse(file(1, 1, "!\xff\x0bNETSCAPE2.0\x03\x01"+u16(2)+"\x00", control(Previous, 7, 9), one, control(Background, 0, 0), one, one))
+	f, err := Parse(file(1, 1, "!\xff\x0bNETSCAPE2.0\x03\x01"+u16(2)+"\x00", control(Previous, 7, 9), one, control(Background,
+		0, 0), one, one))
 	if err != nil || len(f.Frames) != 3 || f.Plays != 3 {
 		t.Fatalf("%+v, %v", f, err)
 	}

@@ -57,7 +57,8 @@ func Repair(data []byte) (fixed []byte, flaw string) {
 		return data, ""
 	}
 	if r.checksums != nil {
-		r.flaws = append([]string{fmt.Sprintf("the checksum of the part %s is wrong; it was left out", strings.Join(r.checksums, ", "))}, r.flaws...)
+		r.flaws = append([]string{fmt.Sprintf("the checksum of the part %s is wrong; it was left out", strings.Join(r.checksums,
+			", "))}, r.flaws...)
 	}
 	return fixed, strings.Join(r.flaws, "; ")
 }

@@ -98,7 +98,8 @@ func TestAttributes(t *testing.T) {
 		{"grey", second(file(3, 16, 1, 1, top|8, 7, 9), 1), []byte{7, 7, 7, 255}},
 		{"a colour map", second(mapped(file(1, 8, 1, 1, top|8, 1, 2, 3, 4, 0), 0, 1, 32), 0), []byte{3, 2, 1, 255}},
 		{"alpha that is not declared", second(file(2, 32, 1, 1, top, 1, 2, 3, 0), 3), []byte{3, 2, 1, 0}},
-		{"a footer without an extension area", append(deep, "\x00\x00\x00\x00\x00\x00\x00\x00TRUEVISION-XFILE.\x00"...), []byte{100, 50, 25, 128, 3, 2, 1, 0}},
+		{"a footer without an extension area", append(deep, "\x00\x00\x00\x00\x00\x00\x00\x00TRUEVISION-XFILE.\x00"...),
+			[]byte{100, 50, 25, 128, 3, 2, 1, 0}},
 	} {
 		if _, got, err := Decode(tt.data, 16); err != nil || !bytes.Equal(got, tt.want) {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)

@@ -128,12 +128,14 @@ func more() []decodeTest {
 		{"1 bit, white is 0, the lowest bit first", file(le, tags(3, 1, 1, whiteIsZero, 1, tagFillOrder, 2), []byte{0x01}), greys(0, 255, 255)},
 		{"2 bits", file(le, tags(3, 1, 2, blackIsZero, 1), []byte{0x1b}), greys(0, 85, 170)},
 		{"4 bits", file(le, tags(3, 1, 4, blackIsZero, 1), []byte{0x1f, 0x80}), greys(17, 255, 136)},
-		{"12 bits", file(le, tags(2, 1, 12, blackIsZero, 1), []byte{0xff, 0xf8, 0x00}), []uint16{0xffff, 0xffff, 0xffff, 0xffff, 0x8008, 0x8008, 0x8008, 0xffff}},
+		{"12 bits", file(le, tags(2, 1, 12, blackIsZero, 1), []byte{0xff, 0xf8, 0x00}), []uint16{0xffff, 0xffff, 0xffff, 0xffff,
+			0x8008, 0x8008, 0x8008, 0xffff}},
 		{"24 bits", file(be, tags(1, 1, 24, blackIsZero, 1), []byte{0x80, 0, 0}), []uint16{0x8000, 0x8000, 0x8000, 0xffff}},
 		{"a palette of 8 bits", file(le, palette(1), []byte{0x1b}), mapped},
 		{"a palette of 8 bits times 256", file(le, palette(256), []byte{0x1b}), mapped},
 		{"a palette of 16 bits", file(le, palette(257), []byte{0x1b}), mapped},
-		{"CMYK", file(le, tags(2, 1, 8, cmyk, 4), []byte{255, 0, 0, 0, 0, 51, 102, 51}), append(widen(0, 255, 255, 255), 52428, 41942, 31457, 0xffff)},
+		{"CMYK", file(le, tags(2, 1, 8, cmyk, 4), []byte{255, 0, 0, 0, 0, 51, 102, 51}), append(widen(0, 255, 255, 255), 52428,
+			41942, 31457, 0xffff)},
 		{"CMYK with alpha", file(le, tags(1, 1, 8, cmyk, 5, tagExtra, 2), []byte{255, 0, 0, 0, 9}), widen(0, 255, 255, 9)},
 		{"a fourth channel that no tag describes", file(le, tags(1, 1, 8, rgb, 4), []byte{1, 2, 3, 4}), widen(1, 2, 3, 4)},
 		{"a fourth channel that means nothing", file(le, tags(1, 1, 8, rgb, 4, tagExtra, 0), []byte{1, 2, 3, 4}), widen(1, 2, 3, 255)},
@@ -143,10 +145,12 @@ func more() []decodeTest {
 		{"no compression", file(le, tags(1, 1, 8, rgb, 3, tagCompression, 0), []byte{1, 2, 3}), widen(1, 2, 3, 255)},
 		{"no kind of colours", without(tagPhotometric, tags(1, 1, 8, 7, 3), []byte{1, 2, 3}), widen(1, 2, 3, 255)},
 		{"no sizes of strips", without(tagStripSizes, tags(1, 3, 8, blackIsZero, 1, tagStripRows, 2), two...), ones},
-		{"no size of a packed strip", without(tagStripSizes, tags(2, 1, 8, blackIsZero, 1, tagCompression, deflate), deflated([]byte{1, 2})), greys(1, 2)},
+		{"no size of a packed strip", without(tagStripSizes, tags(2, 1, 8, blackIsZero, 1, tagCompression, deflate),
+			deflated([]byte{1, 2})), greys(1, 2)},
 		{"no rows of strips", without(tagStripRows, tags(1, 3, 8, blackIsZero, 1, tagStripRows, 1), []byte{1, 2, 3}), ones},
 		{"0 rows of strips", file(le, tags(1, 3, 8, blackIsZero, 1, tagStripRows, 0), []byte{1, 2, 3}), ones},
-		{"LZW of before 1992", file(le, tags(9, 1, 8, blackIsZero, 1, tagCompression, lzw), lowest(9, 256, 7, 258, 8, 8, 258, 6, 6, 257)), greys(7, 7, 7, 8, 8, 7, 7, 6, 6)},
+		{"LZW of before 1992", file(le, tags(9, 1, 8, blackIsZero, 1, tagCompression, lzw), lowest(9, 256, 7, 258, 8, 8, 258, 6, 6,
+			257)), greys(7, 7, 7, 8, 8, 7, 7, 6, 6)},
 	}
 }
 
@@ -183,9 +187,11 @@ func TestDecode(t *testing.T) {
 			widen(7, 7, 7, 255, 7, 7, 7, 255, 7, 7, 7, 255, 8, 8, 8, 255, 9, 9, 9, 255)},
 		{"Deflate with differences", file(be, tags(2, 2, 16, blackIsZero, 1, tagCompression, deflate, tagPredictor, 2), deflated([]byte{1, 0, 0, 0xff, 2, 0, 0xff, 0xff})),
 			[]uint16{0x100, 0x100, 0x100, 0xffff, 0x1ff, 0x1ff, 0x1ff, 0xffff, 0x200, 0x200, 0x200, 0xffff, 0x1ff, 0x1ff, 0x1ff, 0xffff}},
-		{"differences of two channels", file(le, tags(2, 1, 8, blackIsZero, 2, tagPredictor, 2, tagExtra, 2, tagCompression, deflate), deflated([]byte{9, 3, 1, 2})),
+		{"differences of two channels", file(le, tags(2, 1, 8, blackIsZero, 2, tagPredictor, 2, tagExtra, 2, tagCompression,
+			deflate), deflated([]byte{9, 3, 1, 2})),
 			widen(9, 9, 9, 3, 10, 10, 10, 5)},
-		{"differences, but not packed", file(le, tags(2, 1, 8, blackIsZero, 1, tagPredictor, 2), []byte{9, 3}), widen(9, 9, 9, 255, 3, 3, 3, 255)},
+		{"differences, but not packed", file(le, tags(2, 1, 8, blackIsZero, 1, tagPredictor, 2), []byte{9, 3}), widen(9, 9, 9, 255,
+			3, 3, 3, 255)},
 		// TIFF 6.0, page 60: 7 7 7 8 8 7 7 6 6 as the codes 256 7 258 8 8 258 6 6 257 of 9 bits.
 		{"LZW", file(le, tags(9, 1, 8, blackIsZero, 1, tagCompression, lzw), codes(256, 7, 258, 8, 8, 258, 6, 6, 257)), greys(7, 7, 7, 8, 8, 7, 7, 6, 6)},
 	}
@@ -234,8 +240,10 @@ func TestFloats(t *testing.T) {
 	}{
 		{"16 bits", file(binary.LittleEndian, tags(2, 1, 16, blackIsZero, 1, tagFormat, float), half), []float32{1, 1, 1, 1, -2, -2, -2, 1}},
 		{"32 bits", file(binary.BigEndian, tags(1, 1, 32, blackIsZero, 1, tagFormat, float), single), []float32{1e9, 1e9, 1e9, 1}},
-		{"bytes by rank", file(binary.LittleEndian, tags(2, 1, 32, blackIsZero, 1, tagFormat, float, tagPredictor, 3, tagCompression, deflate), deflated(planes)), []float32{1, 1, 1, 1, 1.5, 1.5, 1.5, 1}},
-		{"bytes by rank, big end first", file(binary.BigEndian, tags(2, 1, 32, blackIsZero, 1, tagFormat, float, tagPredictor, 3, tagCompression, deflate), deflated(planes)), []float32{1, 1, 1, 1, 1.5, 1.5, 1.5, 1}},
+		{"bytes by rank", file(binary.LittleEndian, tags(2, 1, 32, blackIsZero, 1, tagFormat, float, tagPredictor, 3,
+			tagCompression, deflate), deflated(planes)), []float32{1, 1, 1, 1, 1.5, 1.5, 1.5, 1}},
+		{"bytes by rank, big end first", file(binary.BigEndian, tags(2, 1, 32, blackIsZero, 1, tagFormat, float, tagPredictor, 3,
+			tagCompression, deflate), deflated(planes)), []float32{1, 1, 1, 1, 1.5, 1.5, 1.5, 1}},
 		{"alpha is divided out", file(binary.LittleEndian, tags(1, 1, 16, blackIsZero, 2, tagFormat, float, tagExtra, 1), []byte{0x00, 0x40, 0x00, 0x34}), []float32{8, 8, 8, 0.25}},
 	} {
 		m, err := Decode(tt.data, 10)
@@ -329,7 +337,8 @@ func TestRefused(t *testing.T) {
 			input.ErrTooLarge, "blocks of 65536 x 65536 in a picture of 8 x 8"},
 		{"over the limit", file(le, tags(200, 1, 8, blackIsZero, 1), make([]byte, 200)), input.ErrTooLarge, "200 x 1"},
 		{"Lab", grey(tagPhotometric, 8), input.ErrUnsupported, "colours for print (Lab); save it as RGB"},
-		{"other inks", file(le, tags(1, 1, 8, cmyk, 4, tagInks, 2), []byte{1, 2, 3, 4}), input.ErrUnsupported, "inks other than CMYK; save it as RGB"},
+		{"other inks", file(le, tags(1, 1, 8, cmyk, 4, tagInks, 2), []byte{1, 2, 3, 4}), input.ErrUnsupported,
+			"inks other than CMYK; save it as RGB"},
 		{"YCbCr", file(le, tags(1, 1, 8, 6, 3), []byte{1, 2, 3}), input.ErrUnsupported, "YCbCr; save it as RGB"},
 		{"other colours", grey(tagPhotometric, 77), input.ErrUnsupported, "colours of kind 77"},
 		{"JPEG", grey(tagCompression, 7), input.ErrUnsupported, "JPEG inside; save it as JPEG"},
@@ -337,7 +346,8 @@ func TestRefused(t *testing.T) {
 		{"no palette", grey(tagPhotometric, indexed), input.ErrDamaged, "a palette of 0 numbers"},
 		{"Zstandard", grey(tagCompression, 50000), input.ErrUnsupported, "packed as Zstandard; save it with LZW or ZIP"},
 		{"another packing", grey(tagCompression, 77), input.ErrUnsupported, "compression 77"},
-		{"floating point of 24 bits", file(le, tags(1, 1, 24, blackIsZero, 1, tagFormat, 3), make([]byte, 8)), input.ErrUnsupported, "floating point of 24 bits; save it with 32"},
+		{"floating point of 24 bits", file(le, tags(1, 1, 24, blackIsZero, 1, tagFormat, 3), make([]byte, 8)),
+			input.ErrUnsupported, "floating point of 24 bits; save it with 32"},
 		{"17 bits", grey(tagBits, 17), input.ErrUnsupported, "17 bits"},
 		{"floating point of 8 bits", grey(tagFormat, 3), input.ErrUnsupported, "8 bits"},
 		{"numbers below 0", grey(tagFormat, 2), input.ErrUnsupported, "numbers below 0; save it as floating point"},
@@ -387,8 +397,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add(file(binary.BigEndian, tags(9, 1, 8, blackIsZero, 1, tagCompression, lzw), codes(256, 7, 258, 8, 8, 258, 6, 6, 257)))
 	f.Add(file(binary.LittleEndian, tags(3, 1, 16, rgb, 5, tagTileWidth, 2, tagTileHeight, 2, tagExtra, 1, tagCompression, deflate, tagPredictor, 2), deflated(make([]byte, 40)), deflated(make([]byte, 40))))
 	f.Add(file(binary.LittleEndian, tags(5, 1, 8, whiteIsZero, 1, tagCompression, packBits), []byte{0x80, 0xfe, 7, 1, 8, 9}))
-	f.Add(file(binary.LittleEndian, tags(8, 3, 1, whiteIsZero, 1, tagCompression, group4), bitsOf(horizontal+w3+b2+v0+vl1+v0+v0+pass+v0+eol+eol)))
-	f.Add(file(binary.LittleEndian, tags(8, 3, 1, whiteIsZero, 1, tagCompression, group3, tagFaxOptions, 1), bitsOf(eol+"1"+w3+b2+w3+eol+"0"+vr1+v0+v0+eol+"1"+w8)))
+	f.Add(file(binary.LittleEndian, tags(8, 3, 1, whiteIsZero, 1, tagCompression, group4),
+		bitsOf(horizontal+w3+b2+v0+vl1+v0+v0+pass+v0+eol+eol)))
+	f.Add(file(binary.LittleEndian, tags(8, 3, 1, whiteIsZero, 1, tagCompression, group3, tagFaxOptions, 1),
+		bitsOf(eol+"1"+w3+b2+w3+eol+"0"+vr1+v0+v0+eol+"1"+w8)))
 	f.Add(file(binary.LittleEndian, tags(8, 2, 1, blackIsZero, 1, tagCompression, fax2, tagFillOrder, 2), bitsOf(w3+b2+w3+"|"+w0+b4+w4+"|")))
 	for _, t := range more() {
 		f.Add(t.data)

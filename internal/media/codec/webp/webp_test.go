@@ -221,7 +221,8 @@ func FuzzParse(f *testing.F) {
 	for _, name := range []string{"lossy.webp", "lossyrgb.webp", "lossless.webp"} {
 		f.Add(read(f, "../../pixel/testdata", name))
 	}
-	f.Add(riff(canvas(animation, 8, 6) + part("ANIM", "\xff\xff\xff\xff\x03\x00") + frame(2, 2, 3, 2, 70, 3, part("ALPH", "\x0d\x00")+oneColour(3, 2))))
+	f.Add(riff(canvas(animation, 8, 6) + part("ANIM", "\xff\xff\xff\xff\x03\x00") + frame(2, 2, 3, 2, 70, 3, part("ALPH",
+		"\x0d\x00")+oneColour(3, 2))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		kinds := func(err error) {
 			if !errors.Is(err, input.ErrTruncated) && !errors.Is(err, input.ErrDamaged) && !errors.Is(err, input.ErrTooLarge) {
