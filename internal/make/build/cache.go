@@ -37,13 +37,8 @@ type Pushed struct {
 // Push stores the current results of the assets that patterns mean, or of all assets, in the writable caches. The
 // caller holds the lock.
 func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) {
-	switch place := p.CachePlace(); {
-	case place != nil && place.Barred() != "":
-		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "this machine may not store results: kiln.toml has trust = \"signed\", and %s", place.Barred()).
-			WithHint("%s=FILE names the secret key of one of the `keys`; `kiln cache key new FILE` makes one", sharing.KeyVariable)
-	case place == nil || !place.Writes():
-		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "there is no cache that this project's results may be written to").
-			WithHint("`kiln cache on` begins a folder; a server needs mode = \"read-write\" or KILN_CACHE_MODE=read-write")
+	if err := p.CachePlace().MayPush(); err != nil {
+		return nil, err
 	}
 	s := p.newSession(Request{Reporter: job.Silent{}, Patterns: patterns})
 	if err := s.look(ctx); err != nil {
@@ -54,12 +49,7 @@ func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) 
 	s.W.Blobs.LetRemove() // and write: blobs that were lost are made again of outputs
 	results := slices.DeleteFunc(slices.Clone(s.Results), func(r *engine.Result) bool { return len(r.Ignored) > 0 })
 	done := &Pushed{Held: len(s.Results) - len(results)}
-	if p.CachePlace().Signed {
-		before := len(results)
-		results = slices.DeleteFunc(results, func(r *engine.Result) bool { return r.State == engine.Held && r.Trace.Adopted })
-		done.Foreign = before - len(results)
-	}
-	done.Results, done.Lost, done.Stale = s.sharing.Now.Push(results)
+	done.Results, done.Lost, done.Stale, done.Foreign = s.sharing.Now.Push(results)
 	s.notes = append(s.notes, s.sharing.Settle()...)
 	done.Messages = append(s.notes, s.said()...)
 	done.Uploaded = s.sharing.Traffic().Uploaded

@@ -340,12 +340,17 @@ func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 	})
 }
 
-// Push stores the results that hold. It counts them, those with lost blobs, and the tasks that would run now and so
-// have none.
-func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
+// Push stores the results that hold. It counts them, those with lost blobs, the tasks that would run now and so
+// have none, and what came from a cache and is not signed here.
+func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale, foreign int) {
 	c := s.opened()
 	if c == nil {
-		return 0, 0, 0
+		return 0, 0, 0, 0
+	}
+	if s.place.Signed {
+		all := len(results)
+		results = slices.DeleteFunc(results, func(r *engine.Result) bool { return r.State == engine.Held && r.Trace.Adopted })
+		foreign = all - len(results)
 	}
 	var ok, bad, none atomic.Int64
 	each(len(results), uploads, func(i int) {
@@ -366,7 +371,7 @@ func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
 		}
 	})
 	n := max(1, len(c.writers))
-	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load())
+	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load()), foreign
 }
 
 // upload stores a result in a cache, with its blobs, and adds to the hint what its run observed. A result that may be there is stored again

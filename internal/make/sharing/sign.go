@@ -118,8 +118,18 @@ func (p *Place) Signer() string {
 // Keys is the number of trusted keys.
 func (p *Place) Keys() int { return len(p.trusted) }
 
-// Barred is why this machine stores nothing although the mode allows it; "" if it is not so.
-func (p *Place) Barred() string { return p.barred }
+// MayPush is an error if results may not be stored anywhere. p may be nil.
+func (p *Place) MayPush() error {
+	switch {
+	case p == nil || !p.mayWrite():
+		return diag.Errorf(diag.CacheWrong, diag.Pos{}, "there is no cache that this project's results may be written to").
+			WithHint("`kiln cache on` begins a folder; a server needs mode = \"read-write\" or %s=read-write", ModeVariable)
+	case p.barred != "":
+		return diag.Errorf(diag.CacheWrong, diag.Pos{}, "this machine may not store results: kiln.toml has trust = \"signed\", and %s", p.barred).
+			WithHint("%s=FILE names the secret key of one of the `keys`; `kiln cache key new FILE` makes one", KeyVariable)
+	}
+	return nil
+}
 
 // keysOf returns the keys of the entries in which a result may be.
 func (p *Place) keysOf(result share.Key) []share.Key {
