@@ -23,7 +23,7 @@ const module = "github.com/kiln-pipeline/kiln"
 // one, is a decision (a word that ends in /* is all rooms of a folder): ARCHITECTURE.md says what each room
 // is for, RATIONALE.md why a module is taken.
 var allowed = map[string]string{
-	".": "base/diag content/project engine processors make/build make/explain make/report make/workspace running/session " +
+	".": "base/diag base/secret content/project engine processors make/build make/explain make/report make/workspace running/session " +
 		"store/contentdb cli processor",
 	"bench":                                 "",
 	"bench/atlases":                         "media/packing",
@@ -54,6 +54,7 @@ var allowed = map[string]string{
 	"base/disk":        "x/sys",
 	"base/fingerprint": "base/digest processor",
 	"base/memory":      "x/sys",
+	"base/secret":      "x/sys",
 	"base/settings":    "base/diag processor",
 	"base/thorough":    "x/sys",
 	"base/varint":      "base/digest",
@@ -126,7 +127,7 @@ var allowed = map[string]string{
 	"store/share/reapi/reapitest": "bytestream compress genproto-rpc grpc longrunning protobuf remote-apis",
 	"store/share/sharetest":       "base/digest store/share",
 
-	"extend/gocode": "base/diag base/digest base/disk content/source processor",
+	"extend/gocode": "base/diag base/digest base/disk base/secret content/source processor",
 	"extend/own":    "base/diag base/settings content/project extend/gocode processor x/sys",
 	"extend/script": "base/diag base/digest base/disk base/settings media/codec/document media/pixel processor processor/pack " +
 		"starlark",
@@ -194,7 +195,7 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source delivery/ship " +
+	"ask/doctor": "base/diag base/digest base/secret base/settings engine content/asset content/project content/source delivery/ship " +
 		"extend/seal make/build make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
@@ -206,7 +207,7 @@ var allowed = map[string]string{
 
 	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +
 		"delivery/parcel delivery/release make/build make/view processors",
-	"running/game":          "base/diag content/project",
+	"running/game":          "base/diag base/secret content/project",
 	"running/live":          "base/diag base/digest store/used delivery/ids processor websocket",
 	"running/live/livetest": "kilnrt/live",
 	"running/relay":         "base/disk",
@@ -216,7 +217,7 @@ var allowed = map[string]string{
 		"make/results make/view make/control",
 	"running/watch": "base/diag base/disk x/sys fsnotify",
 
-	"cli": "base/diag base/digest base/disk base/fingerprint base/settings engine media/atlasview media/codec/atlas " +
+	"cli": "base/diag base/digest base/disk base/fingerprint base/secret base/settings engine media/atlasview media/codec/atlas " +
 		"media/pixel media/texture media/treemap content/asset content/project content/source store/contentdb store/used " +
 		"extend/own delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build " +
 		"make/explain make/job make/task ask/doctor ask/golden ask/impact ask/move ask/setup ask/skeleton " +

@@ -26,7 +26,9 @@ func signedDesk(t *testing.T, folder, server, secret string, keys ...string) *sh
 }
 
 // unstored counts the warnings that nothing is stored.
-func (b *built) unstored() int { return strings.Count(b.warned, "nothing that is built here is stored") }
+func (b *built) unstored() int {
+	return strings.Count(b.warned, "nothing that is built here is stored")
+}
 
 // TestSharedSigned: in a folder, on a server and with both, results of machines without a trusted key change nothing for those that count
 // only signed ones, whoever builds first and last.
