@@ -53,6 +53,7 @@ var allowed = map[string]string{
 	"base/digest":      "blake3",
 	"base/disk":        "x/sys",
 	"base/fingerprint": "base/digest processor",
+	"base/local":       "base/digest",
 	"base/memory":      "x/sys",
 	"base/secret":      "x/sys",
 	"base/settings":    "base/diag processor",
@@ -128,7 +129,7 @@ var allowed = map[string]string{
 	"store/share/sharetest":       "base/digest store/share",
 
 	"extend/gocode": "base/diag base/digest base/disk base/secret content/source processor",
-	"extend/own":    "base/diag base/settings content/project extend/gocode processor x/sys",
+	"extend/own":    "base/diag base/local base/settings content/project extend/gocode processor x/sys",
 	"extend/script": "base/diag base/digest base/disk base/settings media/codec/document media/pixel processor processor/pack " +
 		"starlark",
 	"extend/seal": "x/sys",
@@ -166,7 +167,7 @@ var allowed = map[string]string{
 	"make/build": "base/diag base/digest base/disk engine content/asset content/source store/cas store/contentdb store/state " +
 		"delivery/ship make/job make/workspace make/mirror make/notices make/outputs make/parcels make/plan make/report " +
 		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm make/references",
-	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/memory content/asset content/project content/source " +
+	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/local base/memory content/asset content/project content/source " +
 		"delivery/ids delivery/ship doublestar extend/command extend/gocode extend/own extend/script extend/wasm flock make/job processor " +
 		"store/cas store/contentdb store/state make/sharing make/farm make/written processors",
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
