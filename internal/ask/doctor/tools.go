@@ -174,7 +174,8 @@ func (r *Report) boxes(commands []project.CustomProcessor) {
 			WithHint("give Kiln tokens in files, whose names are in KILN_CACHE_TOKEN_FILE and so on, that only Kiln's user can read"))
 	}
 	if os.Geteuid() == 0 && runtime.GOOS != "windows" {
-		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "Kiln runs as root: external programs have no special rights, but they can read, and change the mode, "+
+		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "Kiln runs as root: external programs have no special rights, "+
+			"but they can read, and change the mode, "+
 			"owner and times of, every file that belongs to root").
 			WithHint("run Kiln as a user who owns nothing but the project")
 		m.Severity = diag.Note

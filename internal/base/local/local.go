@@ -1,6 +1,7 @@
-// Package local names the folders of this user for what Kiln compiles: a project's own kiln, scripts, and the machine code of modules. They
-// are not in the project's folder .kiln, because CI systems and teams copy that from machine to machine, and whoever can write to it would
-// then decide what code runs elsewhere. What is in these folders was compiled by this user, on this machine.
+// Package local names the folders of this user for what Kiln compiles: a project's own kiln, scripts, and the machine
+// code of modules. They are not in the project's folder .kiln, because CI systems and teams copy that from machine to
+// machine, and whoever can write to it would then decide what code runs elsewhere. What is in these folders was
+// compiled by this user, on this machine.
 package local
 
 import (
@@ -18,8 +19,9 @@ const name = "kiln-code"
 // projectFile has the path of the project that a folder belongs to.
 const projectFile = "project"
 
-// Folder returns the folder for a kind of code of the project in a folder, or of all projects, if project is "". It is "" if this user has no
-// folder that nobody else can write to. Nothing in it is needed: it can be deleted at any time.
+// Folder returns the folder for a kind of code of the project in a folder, or of all projects, if project is "". It
+// is "" if this user has no folder that nobody else can write to. Nothing in it is needed: it can be deleted at any
+// time.
 func Folder(project, kind string) string {
 	root := root()
 	switch {

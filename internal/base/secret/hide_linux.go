@@ -17,21 +17,22 @@ const (
 	envEnd   = 48
 )
 
-// maxBlock is the maximum size of an environment, in bytes: a quarter of the largest stack that Linux gives arguments and environment.
+// maxBlock is the maximum size of an environment, in bytes: a quarter of the largest stack that Linux gives arguments
+// and environment.
 const maxBlock = 64 << 20
 
-// Hide keeps the secrets in the environment from other processes of this user: it overwrites their values where others can read them, and has
-// the kernel refuse others access to this process' memory and descriptors, unless they have the right to trace all processes. It has to be
-// called before any program is started. It does nothing if there are no secrets, so that a debugger can attach to Kiln then. [Exposed] reports why
-// it failed.
+// Hide keeps the secrets in the environment from other processes of this user: it overwrites their values where
+// others can read them, and has the kernel refuse others access to this process' memory and descriptors, unless they
+// have the right to trace all processes. It has to be called before any program is started. It does nothing if there
+// are no secrets, so that a debugger can attach to Kiln then. [Exposed] reports why it failed.
 func Hide() {
 	if anywhere() {
 		exposed = errors.Join(overwrite(), unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	}
 }
 
-// overwrite overwrites the values of secrets with zeros. It writes through /proc/self/mem, which fails where the memory is not as expected, and
-// cannot crash.
+// overwrite overwrites the values of secrets with zeros. It writes through /proc/self/mem, which fails where the
+// memory is not as expected, and cannot crash.
 func overwrite() error {
 	text, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // On Linux, every process of the same user can read the environment that a process was started with, in
 // /proc/PID/environ, and that file does not change with os.Unsetenv: it is the memory in which the kernel has put the
-// variables. So [Hide] overwrites the values there. Go has its own copy, so os.Getenv returns what it did. Nothing has to be
-// started again, and no secret is handed on.
+// variables. So [Hide] overwrites the values there. Go has its own copy, so os.Getenv returns what it did. Nothing
+// has to be started again, and no secret is handed on.
 package secret
 
 import (
@@ -20,10 +20,13 @@ func Exposed() error { return exposed }
 // own are the variables of Kiln that have a secret. No other program needs them.
 var own = []string{"KILN_CACHE_PASSWORD", "KILN_CACHE_TOKEN", "KILN_CACHE_USER", "KILN_KEY_PASSWORD", "KILN_TOKEN"}
 
-// words are parts of names of variables of other programs that have a secret: GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, CI_JOB_JWT.
-var words = []string{"AUTH", "CREDENTIAL", "CREDENTIALS", "JWT", "KEY", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PAT", "PWD", "SECRET", "SECRETS", "TOKEN", "TOKENS"}
+// words are parts of names of variables of other programs that have a secret: GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY,
+// CI_JOB_JWT.
+var words = []string{"AUTH", "CREDENTIAL", "CREDENTIALS", "JWT", "KEY", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PAT", "PWD",
+	"SECRET", "SECRETS", "TOKEN", "TOKENS"}
 
-// is reports whether a variable may have a secret, which is also an address with a password in it. PWD and OLDPWD are folders.
+// is reports whether a variable may have a secret, which is also an address with a password in it. PWD and OLDPWD are
+// folders.
 func is(name, value string) bool {
 	if value == "" || name == "PWD" || name == "OLDPWD" {
 		return false

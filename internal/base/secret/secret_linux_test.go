@@ -65,7 +65,8 @@ func TestHide(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = []string{helperEnv + "=hide", "KILN_CACHE_TOKEN=s3cret1", "HOME=/home/ann", "GITHUB_TOKEN=s3cret2", "RUNNER_TRACKING_ID=github_7",
+	cmd.Env = []string{helperEnv + "=hide", "KILN_CACHE_TOKEN=s3cret1", "HOME=/home/ann", "GITHUB_TOKEN=s3cret2",
+		"RUNNER_TRACKING_ID=github_7",
 		"PROXY=http://ann:s3cret3@proxy.example.com", "EMPTY_KEY=", "PWD=/pwd", "LAST_KEY=s3cret4"}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -91,7 +92,8 @@ func TestHide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kept := range []string{"HOME=/home/ann\x00", "RUNNER_TRACKING_ID=github_7\x00", "PWD=/pwd\x00", "KILN_CACHE_TOKEN=\x00", "EMPTY_KEY=\x00"} {
+		for _, kept := range []string{"HOME=/home/ann\x00", "RUNNER_TRACKING_ID=github_7\x00",
+			"PWD=/pwd\x00", "KILN_CACHE_TOKEN=\x00", "EMPTY_KEY=\x00"} {
 			if !bytes.Contains(environ, []byte(kept)) {
 				t.Errorf("the environment has no %q: %q", kept, environ)
 			}
@@ -114,7 +116,8 @@ func TestEnviron(t *testing.T) {
 	t.Setenv("KILN_CACHE_SERVER", "grpc://y")
 	t.Setenv("GITHUB_TOKEN", "z")
 	env := Environ()
-	if slices.Contains(env, "KILN_CACHE_TOKEN=x") || !slices.Contains(env, "KILN_CACHE_SERVER=grpc://y") || !slices.Contains(env, "GITHUB_TOKEN=z") {
+	if slices.Contains(env, "KILN_CACHE_TOKEN=x") || !slices.Contains(env, "KILN_CACHE_SERVER=grpc://y") ||
+		!slices.Contains(env, "GITHUB_TOKEN=z") {
 		t.Errorf("%q", env)
 	}
 }

@@ -9,9 +9,10 @@ const secureBits = 1<<0 | 1<<1 | // SECBIT_NOROOT, and locked
 	1<<3 | // SECBIT_KEEP_CAPS_LOCKED: they are not kept
 	1<<6 | 1<<7 // SECBIT_NO_CAP_AMBIENT_RAISE, and locked
 
-// giveUpRights takes all capabilities from the calling thread, and from everything that it starts. They are what root may do besides the
-// rights of the owner of a file, and part of them would lead around Landlock: with CAP_PERFMON, a process reads the memory of every other
-// one. Without them it reads nothing of a process that has any, so nothing of Kiln that runs as root.
+// giveUpRights takes all capabilities from the calling thread, and from everything that it starts. They are what root
+// may do besides the rights of the owner of a file, and part of them would lead around Landlock: with CAP_PERFMON, a
+// process reads the memory of every other one. Without them it reads nothing of a process that has any, so nothing of
+// Kiln that runs as root.
 func giveUpRights() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has, none [2]unix.CapUserData
@@ -21,7 +22,8 @@ func giveUpRights() error {
 	if has == none { // of a usual user; programs get none from their files, either: install
 		return nil
 	}
-	// These need CAP_SETPCAP; without it the next calls are enough, because a program never gets more than its thread has (no_new_privs).
+	// These need CAP_SETPCAP; without it the next calls are enough, because a program never gets more than its thread
+	// has (no_new_privs).
 	unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0)
 	for c := uintptr(0); c <= 63; c++ {
 		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil {
