@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/internal/cli"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -80,6 +81,7 @@ func newConfig(opts []Option) cli.Config {
 
 // Main is the kiln command: it runs the command line of this process and exits with its exit code.
 func Main(opts ...Option) {
+	secret.Hide() // before any program is started; `kiln doctor` reports why it failed
 	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.OSStreams(), newConfig(opts)))
 }
 

@@ -23,7 +23,7 @@ const module = "github.com/kiln-pipeline/kiln"
 // one, is a decision (a word that ends in /* is all rooms of a folder): ARCHITECTURE.md says what each room
 // is for, RATIONALE.md why a module is taken.
 var allowed = map[string]string{
-	".": "base/diag content/project engine processors make/build make/explain make/report make/workspace running/session " +
+	".": "base/diag base/secret content/project engine processors make/build make/explain make/report make/workspace running/session " +
 		"store/contentdb cli processor",
 	"bench":                                 "",
 	"bench/atlases":                         "media/packing",
@@ -53,7 +53,9 @@ var allowed = map[string]string{
 	"base/digest":      "blake3",
 	"base/disk":        "x/sys",
 	"base/fingerprint": "base/digest processor",
+	"base/local":       "base/digest",
 	"base/memory":      "x/sys",
+	"base/secret":      "x/sys",
 	"base/settings":    "base/diag processor",
 	"base/thorough":    "x/sys",
 	"base/varint":      "base/digest",
@@ -128,8 +130,8 @@ var allowed = map[string]string{
 	"store/share/reapi/reapitest": "bytestream compress genproto-rpc grpc longrunning protobuf remote-apis",
 	"store/share/sharetest":       "base/digest store/share",
 
-	"extend/gocode": "base/diag base/digest base/disk content/source processor",
-	"extend/own":    "base/diag base/settings content/project extend/gocode processor x/sys",
+	"extend/gocode": "base/diag base/digest base/disk base/secret content/source processor",
+	"extend/own":    "base/diag base/local base/settings content/project extend/gocode processor x/sys",
 	"extend/script": "base/diag base/digest base/disk base/settings media/codec/document media/pixel processor processor/pack " +
 		"starlark",
 	"extend/seal": "x/sys",
@@ -167,7 +169,7 @@ var allowed = map[string]string{
 	"make/build": "base/diag base/digest base/disk engine content/asset content/source store/cas store/contentdb store/state " +
 		"delivery/ship make/job make/workspace make/mirror make/notices make/outputs make/parcels make/plan make/report " +
 		"make/results make/sharing make/upkeep make/view make/control make/previous make/farm make/references",
-	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/memory content/asset content/project content/source " +
+	"make/workspace": "base/diag base/digest base/disk base/fingerprint base/local base/memory content/asset content/project content/source " +
 		"delivery/ids delivery/ship doublestar extend/command extend/gocode extend/own extend/script extend/wasm flock make/job processor " +
 		"store/cas store/contentdb store/state make/sharing make/farm make/written processors",
 	"make/mirror": "base/diag base/digest base/settings content/asset content/source delivery/ship engine make/explain make/job " +
@@ -196,7 +198,7 @@ var allowed = map[string]string{
 	"ask/codes":   "base/diag",
 	"ask/formats": "base/diag ask/codes",
 	"ask/manual":  "base/disk cobra pflag",
-	"ask/doctor": "base/diag base/digest base/settings engine content/asset content/project content/source delivery/ship " +
+	"ask/doctor": "base/diag base/digest base/secret base/settings engine content/asset content/project content/source delivery/ship " +
 		"extend/seal make/build make/explain make/job x/sys make/upkeep make/view media/whole processors",
 	"ask/golden": "base/diag base/disk content/project extend/gocode make/build processor make/workspace",
 	"ask/impact": "base/diag engine content/asset content/project content/source make/build make/explain make/job make/task " +
@@ -208,7 +210,7 @@ var allowed = map[string]string{
 
 	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +
 		"delivery/parcel delivery/release make/build make/view processors",
-	"running/game":          "base/diag content/project",
+	"running/game":          "base/diag base/secret content/project",
 	"running/live":          "base/diag base/digest store/used delivery/ids processor websocket",
 	"running/live/livetest": "kilnrt/live",
 	"running/relay":         "base/disk",
@@ -218,7 +220,7 @@ var allowed = map[string]string{
 		"make/results make/view make/control",
 	"running/watch": "base/diag base/disk x/sys fsnotify",
 
-	"cli": "base/diag base/digest base/disk base/fingerprint base/settings engine media/atlasview media/codec/atlas " +
+	"cli": "base/diag base/digest base/disk base/fingerprint base/secret base/settings engine media/atlasview media/codec/atlas " +
 		"media/pixel media/texture media/treemap content/asset content/project content/source store/contentdb store/used " +
 		"extend/own delivery/ids delivery/loadorder delivery/parcel delivery/release delivery/ship make/build " +
 		"make/explain make/job make/task ask/doctor ask/golden ask/impact ask/move ask/setup ask/skeleton " +

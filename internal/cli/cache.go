@@ -38,7 +38,43 @@ KILN_CACHE names a folder, or kiln cache on was run; KILN_CACHE=off turns it off
 	sub("push [PATTERN...]", "Store the results of this checkout in the cache", nil, a.cachePush)
 	sub("pull [PATTERN...]", "Fetch results from the cache, and build nothing", nil, a.cachePull)
 	sub("explain ASSET", "Show why the cache has an asset's result, or does not", exactly("ASSET"), a.cacheExplain)
+	cmd.AddCommand(a.newCacheKeyCommand())
 	return cmd
+}
+
+func (a *app) newCacheKeyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "key", Short: "Make keys that results of the cache are signed with", Args: a.onlyKnownCommands,
+		Example: "  kiln cache key new team.key",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "new FILE", Short: "Make a secret key, and the public key that belongs to it",
+		Long: `Make a secret key in FILE, and the public key that belongs to it beside it: the name ends in .pub in place of .key. Both are files
+of minisign. The key has the password in KILN_KEY_PASSWORD, or none. Files that exist are not replaced.`,
+		Example: "  kiln cache key new team.key",
+		Args:    exactly("FILE"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.cacheKeyNew(args[0]) },
+	})
+	return cmd
+}
+
+func (a *app) cacheKeyNew(file string) error {
+	password := a.getenv(sharing.PasswordVariable)
+	pair, err := sharing.NewKeys(file, password)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(map[string]any{"type": "key", "file": pair.Secret, "public_file": pair.Public, "public": pair.Key, "password": password != ""})
+	}
+	without := ", which has no password: keep the file secret"
+	if password != "" {
+		without = ", which has the password in " + sharing.PasswordVariable
+	}
+	_, err = fmt.Fprintf(a.out, "secret key: %s%s\npublic key file: %s\npublic key: %s\nput the public key into `keys` of [cache] in kiln.toml, and set %s=%s "+
+		"where results are stored\n", pair.Secret, without, pair.Public, pair.Key, sharing.KeyVariable, pair.Secret)
+	return err
 }
 
 func (a *app) cacheOn(_ context.Context, args []string) error {
@@ -99,6 +135,9 @@ type cacheStatsLine struct {
 	Bytes   int64  `json:"bytes"`
 	Limit   int64  `json:"limit"`
 	Oldest  string `json:"oldest,omitempty"`
+	Trust   string `json:"trust,omitempty"`
+	Keys    int    `json:"keys,omitempty"`
+	Signs   string `json:"signs,omitempty"`
 }
 
 func (a *app) cacheStats(context.Context, []string) error {
@@ -109,6 +148,9 @@ func (a *app) cacheStats(context.Context, []string) error {
 	l := cacheStatsLine{Type: "cache", Origin: place.Origin, Folder: place.Folder, Server: place.Remote, Mode: "read"}
 	if place.Writes() {
 		l.Mode = "read-write"
+	}
+	if place.Signed {
+		l.Trust, l.Keys, l.Signs = "signed", place.Keys(), place.Signer()
 	}
 	c, err := place.Open()
 	if err != nil {
@@ -136,6 +178,9 @@ func (a *app) cacheStats(context.Context, []string) error {
 		fmt.Fprintf(a.out, "server %s: what it holds it alone knows\n", l.Server)
 	}
 	_, err = fmt.Fprintf(a.out, "mode %s, by %s\n", l.Mode, l.Origin)
+	if trust := place.Trust(); err == nil && trust != "" {
+		_, err = fmt.Fprintln(a.out, trust)
+	}
 	return err
 }
 
@@ -194,12 +239,16 @@ func (a *app) cachePush(ctx context.Context, patterns []string) error {
 	}
 	if a.json {
 		return a.emit(map[string]any{
-			"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "held_by_ignore": done.Held, "uploaded": done.Uploaded,
+			"type": "cache", "results": done.Results, "lost": done.Lost, "stale": done.Stale, "held_by_ignore": done.Held, "not_signed": done.Foreign,
+			"uploaded": done.Uploaded,
 		})
 	}
 	text := fmt.Sprintf("%s in the cache, %s stored", count(done.Results, "result is", "results are"), diag.Size(done.Uploaded))
 	if done.Held > 0 {
 		text += fmt.Sprintf("; not stored: %d held by ignore, which `kiln build --strict` builds", done.Held)
+	}
+	if done.Foreign > 0 {
+		text += fmt.Sprintf("; not signed: %d that came from a cache, which `kiln build --force` builds", done.Foreign)
 	}
 	if done.Stale > 0 {
 		text += fmt.Sprintf("; %d jobs and parts have no result yet: run `kiln build` first", done.Stale)
@@ -227,6 +276,7 @@ type cacheExplainLine struct {
 	There     bool   `json:"there"`
 	Same      int    `json:"same"`
 	Differs   string `json:"differs,omitempty"`
+	Unsigned  bool   `json:"unsigned,omitempty"`
 }
 
 func (a *app) cacheExplain(ctx context.Context, args []string) error {
@@ -242,7 +292,7 @@ func (a *app) cacheExplain(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, j := range jobs {
-		l := cacheExplainLine{"cache", j.Job.Asset, j.Job.Part, j.Job.Platform, j.Job.Processor, j.Hint, j.Result, j.Lists, j.There, j.Same, ""}
+		l := cacheExplainLine{"cache", j.Job.Asset, j.Job.Part, j.Job.Platform, j.Job.Processor, j.Hint, j.Result, j.Lists, j.There, j.Same, "", j.Unsigned}
 		if j.Differs != nil {
 			l.Differs = explain.Observation(*j.Differs)
 		}
@@ -266,6 +316,8 @@ func explained(j build.ExplainedJob) string {
 	switch {
 	case j.There:
 		return "its result is in the cache"
+	case j.Unsigned:
+		return `the cache has an unsigned result, and trust = "signed" counts only signed ones`
 	case j.Lists == 0:
 		return "nobody stored a result of this job; `kiln inspect` shows what its key is made of"
 	case j.Differs == nil:

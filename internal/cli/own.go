@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -73,7 +74,7 @@ func (a *app) become(ctx context.Context, k *own.Kiln) int {
 			return exit
 		}
 		if !errors.Is(err, os.ErrNotExist) || try == 5 {
-			return a.fail(wrongUsage("remove the folder .kiln/kiln", "the project's own kiln cannot be started: %v", err))
+			return a.fail(wrongUsage("remove the folder "+filepath.Dir(program), "the project's own kiln cannot be started: %v", err))
 		}
 	}
 }

@@ -28,6 +28,20 @@ import (
 // relayed are these commands.
 var relayed = []string{"build", "impact", "ls", "settings", "why"}
 
+// ownFlags name files, or standard input, of the caller. The kiln that watches neither reads nor writes files for others: its
+// callers may be programs in a sandbox, which can connect to its socket.
+var ownFlags = []string{"changed", "changed-from", "trace"}
+
+// givenOwn returns such a flag of a command line; "" if there is none.
+func givenOwn(cmd *cobra.Command) string {
+	for _, name := range ownFlags {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return name
+		}
+	}
+	return ""
+}
+
 // relay runs a command in the kiln that watches the project, if there is one, or else in this one.
 func (a *app) relay(cmd *cobra.Command) {
 	alone := cmd.RunE
@@ -45,10 +59,8 @@ func (a *app) relay(cmd *cobra.Command) {
 
 // askWatcher returns false if this process has to run the command.
 func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
-	for _, own := range []string{"changed", "changed-from", "trace"} { // these name files, or standard input
-		if f := cmd.Flags().Lookup(own); f != nil && f.Changed {
-			return 0, false
-		}
+	if givenOwn(cmd) != "" {
+		return 0, false
 	}
 	dir, err := project.Find(a.dir)
 	wd, werr := os.Getwd()
@@ -156,6 +168,9 @@ func screenOf(w io.Writer) relay.Screen {
 func (a *app) mayRelay(cmd *cobra.Command) error {
 	if a.turn != nil && !slices.Contains(relayed, cmd.Name()) {
 		return wrongUsage("", "kiln %s is not done for others", cmd.Name())
+	}
+	if flag := givenOwn(cmd); a.turn != nil && flag != "" {
+		return wrongUsage("", "--%s is not done for others", flag)
 	}
 	return nil
 }

@@ -100,6 +100,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("KILN_CACHE", "off")
+			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".caches")) // where compiled code is
+			e.Setenv("LocalAppData", filepath.Join(e.WorkDir, ".caches"))
 			examples, err := filepath.Abs("../../examples")
 			if err != nil {
 				return err

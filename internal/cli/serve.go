@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/internal/running/dashboard"
 	"github.com/kiln-pipeline/kiln/internal/running/live"
 	"github.com/kiln-pipeline/kiln/internal/running/serve"
@@ -162,6 +163,7 @@ func openBrowser(ctx context.Context, address string) error {
 		command = []string{"rundll32", "url.dll,FileProtocolHandler", address}
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = secret.Environ()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
 )
 
@@ -64,6 +65,7 @@ func (a *app) shell(ctx context.Context, name string) error {
 	dir := path.Join(dirs[0], "in")
 	fmt.Fprintf(a.errs, "a shell in %s; ../run.sh runs the command, exit ends the shell\n", dir)
 	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = secret.Environ()
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = filepath.Join(p.Dir, filepath.FromSlash(dir)), a.in, a.out, a.errs
 	return cmd.Run()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -167,6 +169,18 @@ func (r *Report) boxes(commands []project.CustomProcessor) {
 				WithHint("give it a list of `inputs`, or %q; its assets fail here", "depfile"))
 		}
 	}
+	if err := secret.Exposed(); err != nil {
+		r.add(diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "external programs can read secrets in the environment of Kiln: %v", err).
+			WithHint("give Kiln tokens in files, whose names are in KILN_CACHE_TOKEN_FILE and so on, that only Kiln's user can read"))
+	}
+	if os.Geteuid() == 0 && runtime.GOOS != "windows" {
+		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "Kiln runs as root: external programs have no special rights, "+
+			"but they can read, and change the mode, "+
+			"owner and times of, every file that belongs to root").
+			WithHint("run Kiln as a user who owns nothing but the project")
+		m.Severity = diag.Note
+		r.add(m)
+	}
 	if lacks := can.Lacks(); runtime.GOOS == "linux" && len(lacks) > 0 {
 		m := diag.Warningf(diag.CommandUnsealed, diag.Pos{}, "this system does not hold external programs back from everything: %s", strings.Join(lacks, "; ")).
 			WithHint("use a newer Linux with landlock (6.12 or later has all), and a container that allows seccomp")
@@ -231,7 +245,7 @@ func version(ctx context.Context, t *Tool) string {
 		ctx, cancel := context.WithTimeout(ctx, versionTime)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, t.Path, k.version)
-		cmd.WaitDelay = time.Second
+		cmd.Env, cmd.WaitDelay = secret.Environ(), time.Second
 		out, err := cmd.CombinedOutput()
 		if err != nil && len(out) == 0 {
 			return ""

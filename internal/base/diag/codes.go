@@ -71,6 +71,8 @@ const (
 	FarmWrong        Code = "K0232" // what says where jobs run cannot be
 	FarmOther        Code = "K0233" // the workers of a farm run another Kiln
 	ProductMissing   Code = "K0234" // a product refers to one that its asset does not make
+	CacheUnsigned    Code = "K0237" // nothing is stored, because there is no trusted key
+	KeyExists        Code = "K0238" // a file that a new key would replace
 	Internal         Code = "K0299"
 )
 

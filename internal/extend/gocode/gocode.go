@@ -26,6 +26,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -142,7 +143,7 @@ func (p *Package) run(ctx context.Context, args ...string) ([]byte, error) {
 	}
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Dir = p.Dir()
-	cmd.Env = slices.Concat(os.Environ(), p.Env, []string{"PWD=" + cmd.Dir})
+	cmd.Env = slices.Concat(secret.Environ(), p.Env, []string{"PWD=" + cmd.Dir})
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {

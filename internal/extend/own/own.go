@@ -1,5 +1,7 @@
 // Package own handles a project's own kiln: a Go package of the project that kiln.toml names, `[project] kiln =
-// "tools/kiln"`. The kiln that is called compiles it, stores the program below .kiln, and runs it in its own place.
+// "tools/kiln"`. The kiln that is called compiles it, stores the program in a folder of this user, and runs it in its own
+// place. The program is not stored in the project's folder .kiln, which may come from a cache of a CI system: who can write
+// to that would decide what runs here.
 //
 // A kiln is the project's own if its main package is the named one, or if its program is stored for this project. The
 // program that is run always is such a program, so there is no loop, and no variable has to be passed that could be out
@@ -18,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/local"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
@@ -48,7 +51,7 @@ func Find(dir string, given project.Given) *Kiln {
 	return k
 }
 
-func folder(dir string) string { return filepath.Join(dir, project.StateFolder, "kiln") }
+func folder(dir string) string { return local.Folder(dir, "kiln") }
 
 func record(folder string) string { return filepath.Join(folder, "made.json") }
 
@@ -103,6 +106,9 @@ func (k *Kiln) Program(ctx context.Context, compiling func()) (string, error) {
 }
 
 func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
+	if k.folder == "" {
+		return "", errors.New("there is no folder for caches that only you can write to")
+	}
 	s, err := k.pkg.Look(ctx)
 	if err != nil {
 		return "", err
@@ -111,7 +117,7 @@ func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
 		return k.program(s), nil
 	}
 	compiling()
-	if err := ignored(k.folder); err != nil {
+	if err := os.MkdirAll(k.folder, 0o700); err != nil {
 		return "", err
 	}
 	temp, err := os.MkdirTemp(k.folder, "tmp-")
@@ -130,18 +136,6 @@ func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
 	}
 	k.tidy(k.program(s))
 	return k.program(s), nil
-}
-
-// ignored creates a folder below Kiln's own that version control ignores.
-func ignored(folder string) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
-	}
-	ignore := filepath.Join(filepath.Dir(folder), ".gitignore")
-	if _, err := os.Lstat(ignore); err == nil {
-		return nil
-	}
-	return os.WriteFile(ignore, []byte("*\n"), 0o666)
 }
 
 // keep is how many programs are kept besides the newest: a running one reads its own file, and may be started again.
@@ -177,7 +171,8 @@ func (k *Kiln) messages(err error) diag.List {
 		var p *processor.Problem
 		switch {
 		case !errors.As(e, &p):
-			l = append(l, k.span.Errorf(diag.OutputUnwritable, "the project's own kiln cannot be kept: %v", e).WithHint("check the permissions of the folder .kiln"))
+			l = append(l, k.span.Errorf(diag.OutputUnwritable, "the project's own kiln cannot be kept: %v", e).
+				WithHint("check the permissions of your folder for caches, and of the one for temporary files"))
 			continue
 		case p.Line == 0:
 			m := k.span.Errorf(diag.Code(p.Code), "%s", p.Text)

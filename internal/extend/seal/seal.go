@@ -2,7 +2,8 @@
 // their own files.
 //
 // A sandbox belongs to a thread, and everything that the thread starts inherits it. It consists of three features of
-// Linux that apply to a thread and its children, permanently and without root:
+// Linux that apply to a thread and its children, permanently and without root, and of root's capabilities, which it
+// gives up:
 //
 //   - Landlock refuses to create, change, move or delete files outside of the given folders, and signals to processes
 //     outside of the sandbox;

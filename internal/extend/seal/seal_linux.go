@@ -70,6 +70,9 @@ func (b Box) enter(s Support, quiet bool) (*Tracer, error) {
 			return nil, fmt.Errorf("landlock: %w", err)
 		}
 	}
+	if err := giveUpRights(); err != nil { // after Landlock, which may need them to open the folders
+		return nil, fmt.Errorf("capabilities: %w", err)
+	}
 	if !b.Trace && !s.Network {
 		return t, nil
 	}

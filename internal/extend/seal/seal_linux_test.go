@@ -137,6 +137,8 @@ func helper(mode string, args []string) error {
 		return forbiddenCalls()
 	case "reach":
 		return reach(args)
+	case "spy":
+		return spy(args)
 	case "exec":
 		return unix.Exec(args[0], args[1:], os.Environ())
 	}

@@ -56,6 +56,9 @@ func (t *Thread) enter(b Box) error {
 	if err := b.landlock(Supported().Writes); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
+	if err := giveUpRights(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
 	listener, err := b.filter(Supported().Writes).install(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err != nil {
 		return fmt.Errorf("seccomp: %w", err)

@@ -29,6 +29,7 @@ func (s *session) endSharing() { s.notes = slices.Concat(s.notes, s.sharing.End(
 type Pushed struct {
 	Results, Lost, Stale int   // stored or there already; whose blobs are not here; tasks that would run now, and have none
 	Held                 int   // by ignore, and so kept here
+	Foreign              int   // from a cache, and so not signed here
 	Uploaded             int64 // bytes
 	Messages             diag.List
 }
@@ -36,9 +37,8 @@ type Pushed struct {
 // Push stores the current results of the assets that patterns mean, or of all assets, in the writable caches. The
 // caller holds the lock.
 func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) {
-	if place := p.CachePlace(); place == nil || !place.Writes() {
-		return nil, diag.Errorf(diag.CacheWrong, diag.Pos{}, "there is no cache that this project's results may be written to").
-			WithHint("`kiln cache on` begins a folder; a server needs mode = \"read-write\" or KILN_CACHE_MODE=read-write")
+	if err := p.CachePlace().MayPush(); err != nil {
+		return nil, err
 	}
 	s := p.newSession(Request{Reporter: job.Silent{}, Patterns: patterns})
 	if err := s.look(ctx); err != nil {
@@ -49,7 +49,7 @@ func (p *Project) Push(ctx context.Context, patterns []string) (*Pushed, error) 
 	s.W.Blobs.LetRemove() // and write: blobs that were lost are made again of outputs
 	results := slices.DeleteFunc(slices.Clone(s.Results), func(r *engine.Result) bool { return len(r.Ignored) > 0 })
 	done := &Pushed{Held: len(s.Results) - len(results)}
-	done.Results, done.Lost, done.Stale = s.sharing.Now.Push(results)
+	done.Results, done.Lost, done.Stale, done.Foreign = s.sharing.Now.Push(results)
 	s.notes = append(s.notes, s.sharing.Settle()...)
 	done.Messages = append(s.notes, s.said()...)
 	done.Uploaded = s.sharing.Traffic().Uploaded

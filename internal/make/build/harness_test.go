@@ -164,7 +164,7 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	}
 	warned := ""
 	r.Messages = slices.DeleteFunc(r.Messages, func(m *diag.Message) bool { // what is built is the same
-		if m.Code != diag.CacheFails && m.Code != diag.FarmFails && m.Code != diag.FarmOther {
+		if !slices.Contains([]diag.Code{diag.CacheFails, diag.CacheUnsigned, diag.FarmFails, diag.FarmOther}, m.Code) {
 			return false
 		}
 		warned += m.Text + "\n"

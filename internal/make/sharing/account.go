@@ -44,6 +44,11 @@ func (a *Account) Settle() (warnings diag.List) {
 		warnings = append(warnings, diag.Warningf(diag.CacheFails, diag.Pos{}, "%s", text).
 			WithHint("jobs run here as if there were no cache; `kiln cache check` says more, KILN_CACHE=off leaves it alone"))
 	}
+	if why := a.Now.Barred(); why != "" {
+		warnings = append(warnings, diag.Warningf(diag.CacheUnsigned, diag.Pos{}, "nothing that is built here is stored in the cache: "+
+			"kiln.toml has trust = \"signed\", and %s", why).
+			WithHint("have %s name the secret key of one of the `keys` (`kiln cache key new FILE` makes one), or set %s=read", KeyVariable, ModeVariable))
+	}
 	return warnings
 }
 

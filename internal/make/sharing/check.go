@@ -49,7 +49,7 @@ func (p *Place) Check(ctx context.Context) []Checked {
 			x.Says = append(x.Says, fmt.Sprintf("%d entries and %d blobs, %s of %s",
 				usage.Entries, usage.Blobs, diag.Size(usage.Bytes), diag.Size(c.Folder.Limit())))
 		}
-		list = append(list, x.try(ctx, c.Folder, err))
+		list = append(list, x.trusts(p).try(ctx, c.Folder, err))
 	}
 	if c.Remote != nil {
 		x := Checked{Name: "the cache server " + p.Remote, Writes: p.WriteRemote}
@@ -66,9 +66,17 @@ func (p *Place) Check(ctx context.Context) []Checked {
 				err = fmt.Errorf("it takes no entries: it is for reading only, or wants credentials that may write")
 			}
 		}
-		list = append(list, x.try(ctx, c.Remote, err))
+		list = append(list, x.trusts(p).try(ctx, c.Remote, err))
 	}
 	return list
+}
+
+// trusts adds whose results count.
+func (x Checked) trusts(p *Place) Checked {
+	if p.Signed {
+		x.Says = append(x.Says, p.Trust())
+	}
+	return x
 }
 
 func yesNo(yes bool) string {
@@ -104,6 +112,7 @@ type Explained struct {
 	Hint, Result string // keys; Result is "" if the observations of the task are not known here
 	Lists        int    // of observations, by other builds
 	There        bool   // the result can be fetched
+	Unsigned     bool   // it is there, but only signed ones count
 
 	Differs *engine.Observation // the first observation with another value, of the list that agrees longest; Value is the local one
 	Same    int                 // number of observations before that
@@ -170,12 +179,15 @@ func (s *Sharing) explain(ctx context.Context, t *engine.Task, tr *engine.Trace)
 		return nil, s.failed
 	}
 	look := func(all []engine.Observation) {
-		key := resultKey(t, all)
-		value, err := c.results.Get(ctx, key)
-		if err == nil {
-			_, _, err = share.DecodeResult(key, t.Fingerprint, value, s.place.verify)
+		plain := resultKey(t, all)
+		x.Result, x.There = s.place.ownKey(plain).String(), false
+		for _, key := range s.place.keysOf(plain) {
+			if s.holds(ctx, c, t, key, s.place.verify) {
+				x.Result, x.There = key.String(), true
+				return
+			}
 		}
-		x.Result, x.There = key.String(), err == nil
+		x.Unsigned = s.place.Signed && s.holds(ctx, c, t, plain, nil)
 	}
 	if tr != nil {
 		look(tr.Observations)
@@ -218,6 +230,15 @@ func (s *Sharing) explain(ctx context.Context, t *engine.Task, tr *engine.Trace)
 		x.Differs = nil
 	}
 	return x, errorsOf(c)
+}
+
+// holds reports whether the caches have a task's result under a key.
+func (s *Sharing) holds(ctx context.Context, c *Caches, t *engine.Task, key share.Key, verify func(signed, signature []byte) bool) bool {
+	value, err := c.results.Get(ctx, key)
+	if err == nil {
+		_, _, err = share.DecodeResult(key, t.Fingerprint, value, verify)
+	}
+	return err == nil
 }
 
 func errorsOf(c *Caches) error {

@@ -61,6 +61,7 @@ func Choose(says project.Cache, dir string, getenv func(string) string) (*Place,
 		return nil, nil
 	}
 	p.ReadOnly = mode == "read" && p.Remote == "" // beside a server it is this machine's copy
+	p.wished = mode == "read-write" || mode != "read" && p.Remote == ""
 	p.WriteRemote, p.Credentials = mode == "read-write", reapi.FromEnvironment(reapi.CacheVariable, getenv)
 	if err := p.signing(says, getenv); err != nil {
 		return nil, err

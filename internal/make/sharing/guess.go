@@ -2,6 +2,7 @@ package sharing
 
 import (
 	"context"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func (s *Sharing) guessed(ctx context.Context, c *Caches, t *engine.Task) ([]eng
 		return nil, false
 	}
 	key := resultKey(t, seen)
-	result, err := s.get(ctx, c.results, t, key, "the result, by a guess")
+	result, err := s.find(ctx, c, t, key, "the result, by a guess")
 	if err != nil {
 		s.guesses.wrong(t)
 		return nil, false
@@ -116,5 +117,21 @@ func (s *Sharing) resultValue(ctx context.Context, c *Caches, t *engine.Task, ke
 	if value, ok := s.guesses.found.LoadAndDelete(key); ok {
 		return value.(found), nil
 	}
-	return s.get(ctx, c.results, t, key, "the result")
+	return s.find(ctx, c, t, key, "the result")
+}
+
+// find asks for a result under each key that it may have, and decodes it.
+func (s *Sharing) find(ctx context.Context, c *Caches, t *engine.Task, key share.Key, what string) (found, error) {
+	err := fs.ErrNotExist
+	for _, k := range s.place.keysOf(key) {
+		var entry found
+		if entry, err = s.get(ctx, c.results, t, k, what); err != nil {
+			continue
+		}
+		s.downloaded.Add(int64(len(entry.value)))
+		if entry.result, entry.run, err = share.DecodeResult(k, t.Fingerprint, entry.value, s.place.verify); err == nil {
+			return entry, nil
+		}
+	}
+	return found{}, err
 }

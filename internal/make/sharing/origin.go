@@ -48,8 +48,11 @@ func (o origin) Fetch(ctx context.Context, b share.Blob, to io.Writer) error {
 	return err
 }
 
-// found is the value of a result, and the cache that had it.
+// found is the value of an entry, and the cache that had it.
 type found struct {
 	value []byte
 	from  string
+
+	result *share.Result // of a result
+	run    share.Run
 }

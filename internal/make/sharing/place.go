@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aead.dev/minisign"
@@ -24,9 +25,12 @@ type Place struct {
 	Credentials reapi.Credentials
 	Origin      string // the setting that named the place, for display: kiln.toml, KILN_CACHE, kiln cache on
 
-	Signed  bool // only results signed by a trusted key count
+	Signed  bool // only results signed by a trusted key count, and only such are stored
 	trusted []minisign.PublicKey
-	signer  *signer // nil: what ran here is not signed
+	signer  *signer // nil: there is no trusted key here
+	barred  string  // why nothing is stored although the mode allows it; "": it is
+	wished  bool    // the mode says that results are stored, so that barred is worth a warning
+	warned  atomic.Bool
 
 	Patience time.Duration // that a build has with slow answers, beyond what they save; 0: patience
 
@@ -55,8 +59,11 @@ func (p *Place) healthOf(name string) *share.Health {
 	return p.health[name]
 }
 
-// Writes reports whether results are stored anywhere.
-func (p *Place) Writes() bool {
+// Writes reports whether results of this machine are stored anywhere.
+func (p *Place) Writes() bool { return p.mayWrite() && p.barred == "" }
+
+// mayWrite is Writes, but for trust.
+func (p *Place) mayWrite() bool {
 	return p.Folder != "" && !p.ReadOnly || p.Remote != "" && p.WriteRemote
 }
 
@@ -64,7 +71,8 @@ func (p *Place) Writes() bool {
 type Caches struct {
 	hints   []share.Cache
 	results share.Cache
-	writers []share.Cache
+	writers []share.Cache // of results of this machine
+	near    share.Cache   // to which what a server has is copied; nil: it is not
 	guards  []*share.Guard
 	names   []string // names of the guards
 
@@ -162,12 +170,17 @@ func (c *Caches) add(p *Place, from, name string, cache share.Cache, writes bool
 	if c.results == nil {
 		c.results = c.hints[0]
 	} else {
-		c.results = share.Tiers(c.results, origin{reading, from}, c.writers[0]) // together with a server, the folder is written to
+		c.results = share.Tiers(c.results, origin{reading, from}, c.near, p.intact)
 	}
 	c.guards, c.names = append(c.guards, reading), append(c.names, name)
 	if writes {
 		writing := share.NewGuard(cache, p.healthOf("to "+name))
-		c.writers = append(c.writers, writing)
+		if from == FromFolder { // together with a server, the folder is written to
+			c.near = writing
+		}
+		if p.Writes() {
+			c.writers = append(c.writers, writing)
+		}
 		c.guards, c.names = append(c.guards, writing), append(c.names, name)
 	}
 }

@@ -48,6 +48,7 @@ type Sharing struct {
 
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
+	barred                      atomic.Bool // something was not stored because of Place.barred
 	waits                       waiting
 	guesses                     guesses
 }
@@ -209,11 +210,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	if err != nil {
 		return nil, err
 	}
-	s.downloaded.Add(int64(len(entry.value)))
-	r, run, err := share.DecodeResult(key, asked.Task.Fingerprint, entry.value, s.place.verify)
-	if err != nil {
-		return nil, err
-	}
+	r, run := entry.result, entry.run
 	t := &engine.Trace{
 		Outcome: r.Outcome, Shareable: r.Shareable && r.Outcome == engine.Succeeded, Messages: r.Messages, Root: r.Root, Cycle: r.Cycle,
 		Seconds: run.Seconds, Memory: run.Memory, Origin: entry.from,
@@ -240,9 +237,9 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	if err := s.bring(ctx, c.results, asked.Task, now, later); err != nil {
 		return nil, err
 	}
-	if len(c.hints) > 1 { // if the server cannot be reached, the folder is enough
+	if c.near != nil && len(c.hints) > 1 { // if the server cannot be reached, the folder is enough
 		seen := slices.Clone(asked.Observations)
-		s.pending.Go(func() { s.noteHint(c.writers[0], asked.Task, seen) })
+		s.pending.Go(func() { s.noteHint(c.near, asked.Task, seen) })
 	}
 	s.adopted.Add(1)
 	s.saved.Add(int64(run.Seconds * 1000))
@@ -325,7 +322,11 @@ func Unasked(context.Context, digest.Hash, [sha256.Size]byte, int64, io.Writer) 
 
 // Ran stores the result of a run, in parallel to the build. What another platform took from a cache may be there for this one as well.
 func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
+	if s.place.Signed && tr.Adopted { // perhaps at a time when unsigned results counted, so it may not be signed
+		return
+	}
 	if !s.place.Writes() {
+		s.barred.Store(s.place.barred != "")
 		return
 	}
 	s.pending.Go(func() {
@@ -339,12 +340,17 @@ func (s *Sharing) Ran(t *engine.Task, tr *engine.Trace) {
 	})
 }
 
-// Push stores the results that hold. It counts them, those with lost blobs, and the tasks that would run now and so
-// have none.
-func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
+// Push stores the results that hold. It counts them, those with lost blobs, the tasks that would run now and so
+// have none, and what came from a cache and is not signed here.
+func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale, foreign int) {
 	c := s.opened()
 	if c == nil {
-		return 0, 0, 0
+		return 0, 0, 0, 0
+	}
+	if s.place.Signed {
+		all := len(results)
+		results = slices.DeleteFunc(results, func(r *engine.Result) bool { return r.State == engine.Held && r.Trace.Adopted })
+		foreign = all - len(results)
 	}
 	var ok, bad, none atomic.Int64
 	each(len(results), uploads, func(i int) {
@@ -365,7 +371,7 @@ func (s *Sharing) Push(results []*engine.Result) (stored, lost, stale int) {
 		}
 	})
 	n := max(1, len(c.writers))
-	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load())
+	return int(ok.Load()) / n, int(bad.Load()) / n, int(none.Load()), foreign
 }
 
 // upload stores a result in a cache, with its blobs, and adds to the hint what its run observed. A result that may be there is stored again
@@ -384,7 +390,7 @@ func (s *Sharing) store(cache share.Cache, t *engine.Task, tr *engine.Trace, may
 	if err != nil {
 		return 0, err
 	}
-	key := resultKey(t, tr.Observations)
+	key := s.place.ownKey(resultKey(t, tr.Observations))
 	value := r.Encode(key, share.Run{Seconds: tr.Seconds, Memory: tr.Memory}, s.place.sign)
 	if value == nil {
 		return 0, nil // too large
@@ -533,4 +539,12 @@ func (s *Sharing) Troubles() []error {
 		list = append(list, err)
 	}
 	return list
+}
+
+// Barred is why nothing that ran is stored, though it should be. It is reported once by a process.
+func (s *Sharing) Barred() string {
+	if s.barred.Load() && s.place.wished && s.place.warned.CompareAndSwap(false, true) {
+		return s.place.barred
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/kiln-pipeline/kiln/internal/base/fingerprint"
+	"github.com/kiln-pipeline/kiln/internal/base/local"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -41,7 +43,13 @@ func TestTeamCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(".kiln/kiln/made.json", string(record))
+	for _, name := range []string{"XDG_CACHE_HOME", "LocalAppData", "HOME"} {
+		t.Setenv(name, t.TempDir())
+	}
+	made := local.Folder(dir, "kiln")
+	if err := errors.Join(os.MkdirAll(made, 0o700), os.WriteFile(filepath.Join(made, "made.json"), record, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	write("go.mod", "module github.com/kiln-pipeline/kiln/internal/make\n")
 	write("tools/kiln/main.go", "package main\n")
 	own := func(kiln string, way fingerprint.Way) *Workspace {

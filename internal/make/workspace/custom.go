@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/local"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/command"
 	scripts "github.com/kiln-pipeline/kiln/internal/extend/script"
@@ -78,7 +79,7 @@ func (p *Workspace) custom(c *project.CustomProcessor) (m made) {
 // script makes a processor of a Starlark script. Where kiln.toml and the script both say something, they
 // must agree.
 func (p *Workspace) script(c *project.CustomProcessor) made {
-	s, err := scripts.Load(p.Config.Dir, c.Script, filepath.Join(p.StatePlace(), "scripts"))
+	s, err := scripts.Load(p.Config.Dir, c.Script, p.codePlace(p.Config.Dir, "scripts"))
 	if err != nil {
 		l := diag.Messages(err, diag.ScriptError)
 		// The script is missing: report it at the place in kiln.toml.
@@ -108,15 +109,23 @@ func (p *Workspace) script(c *project.CustomProcessor) made {
 	return made{Processor: noParts{s}, code: s.Fingerprint()}
 }
 
+// codePlace is the folder for compiled code of the project in a folder, or of all projects. It is not in the state folder, which may come from
+// another machine, unless that is another one, which is made for one job or audit. "": nothing is kept.
+func (p *Workspace) codePlace(project, kind string) string {
+	if p.Config.State != "" {
+		return filepath.Join(p.Config.State, kind)
+	}
+	return local.Folder(project, kind)
+}
+
 // wasm makes a processor of a WebAssembly module.
 func (p *Workspace) wasm(c *project.CustomProcessor) made {
 	dir, err := filepath.Abs(p.Config.Dir)
-	cache, err2 := filepath.Abs(filepath.Join(p.StatePlace(), "wasm"))
-	if err = errors.Join(err, err2); err != nil {
+	if err != nil {
 		return made{errs: diag.List{c.Span.Errorf(diag.WasmModule, "the project's folder has no absolute path: %v", err)}}
 	}
 	pr, code, err := wasm.Load(context.Background(), wasm.Config{
-		Dir: dir, Path: c.Wasm, Go: c.WasmGo, Cache: cache,
+		Dir: dir, Path: c.Wasm, Go: c.WasmGo, Cache: p.codePlace("", "wasm"),
 		Name: c.Name, Summary: c.Summary, Version: c.Version, Extensions: c.Extensions, Folder: c.Folder, Timeout: c.Timeout, Memory: c.Memory,
 	})
 	if err == nil {

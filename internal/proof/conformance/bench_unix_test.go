@@ -133,7 +133,6 @@ func processorTime() (total time.Duration) {
 // contender the assets are copied.
 func once(b *testing.B, c contender, assets map[string][]byte, want []byte) time.Duration {
 	dir := b.TempDir()
-	shareModules(b, dir)
 	for name, text := range c.files {
 		writeFile(b, filepath.Join(dir, filepath.FromSlash(name)), text)
 	}

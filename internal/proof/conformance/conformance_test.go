@@ -87,7 +87,6 @@ func newProject(t *testing.T, k kind, files map[string]string) *project {
 	for name, text := range files {
 		p.write("assets/"+name, text)
 	}
-	shareModules(t, p.dir)
 	p.edit(code{})
 	return p
 }

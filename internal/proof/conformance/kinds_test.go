@@ -91,17 +91,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(testAll(m))
-}
-
-func testAll(m *testing.M) int {
-	var err error
-	if compiledModules, err = os.MkdirTemp("", "kiln-conformance-*"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(compiledModules)
-	return m.Run()
+	os.Exit(m.Run())
 }
 
 // command is the processor as a program: IN OUT mark=MARK, or IN OUT invert.

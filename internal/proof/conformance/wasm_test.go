@@ -113,16 +113,3 @@ func module(t testing.TB, c code) string {
 	modules.Store(c, string(m))
 	return string(m)
 }
-
-// shareModules makes all projects of a run share their compiled modules. Otherwise each would take a second to compile
-// its own.
-func shareModules(t testing.TB, dir string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, ".kiln"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	os.Symlink(compiledModules, filepath.Join(dir, ".kiln", "wasm")) // without links it only takes longer
-}
-
-// compiledModules is a folder made by TestMain.
-var compiledModules string

@@ -11,13 +11,13 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/secret"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
@@ -83,7 +83,7 @@ func New(s *Start) (*Game, error) {
 	cmd := exec.Command(program, append(append([]string{}, s.Run.Command[1:]...), s.Args...)...)
 	cmd.Args[0] = s.Run.Command[0]
 	cmd.Dir = filepath.Join(s.Dir, filepath.FromSlash(s.Run.Dir))
-	cmd.Env = os.Environ()
+	cmd.Env = secret.Environ()
 	for _, v := range s.Run.Env {
 		cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 	}

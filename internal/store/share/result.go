@@ -1,6 +1,7 @@
 package share
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"strings"
@@ -22,6 +23,12 @@ func ResultKey(hint Key, seen []engine.Observation, machine string) Key {
 		b.Str("look", fmt.Sprintf("%d %t %d %s", o.Kind, o.Joined, o.SubID, o.Subject)).Hash("value", o.Value)
 	}
 	return keyOf("kiln cache result 1\n", b.Sum())
+}
+
+// SignedBy is the key under which the result of a key is stored if only signed ones count, and who holds the secret key of this public
+// one signs it. Each signer has entries of its own, so nobody without that key stores a result in place of a signed one by accident.
+func (k Key) SignedBy(public string) Key {
+	return sha256.Sum256(append([]byte("kiln cache signed result 1\n"+public+"\n"), k[:]...))
 }
 
 // Product is an output of a run.
@@ -138,6 +145,16 @@ const (
 	leastProduct   = 7 + leastBlob
 	leastReference = 18
 )
+
+// Intact reports whether a value is undamaged, the entry of a key that has a result, and signed as verify wants it.
+func Intact(key Key, value []byte, verify func(signed, signature []byte) bool) bool {
+	d, err := open(resultMagic, key, value)
+	if err != nil {
+		return false
+	}
+	all, signature := d.Bytes(), d.Bytes()
+	return d.Err == nil && verify(signedText(key, digest.Of(all)), signature)
+}
 
 // DecodeResult decodes the result of a key, made by code with this fingerprint. verify reports whether a
 // signature is valid; it may be nil.

@@ -12,19 +12,24 @@ import (
 const maxTeed = 64 << 20
 
 // tiers combines a near and a far cache. Results from the far one are stored in the near one.
-type tiers struct{ near, far, into Cache }
+type tiers struct {
+	near, far, into Cache
+	intact          func(Key, []byte) bool
+}
 
 // Tiers reads results from two caches, the near one first. What only the far one has is stored in the near one through
 // into, which is the same cache with its own guard. Each cache is written separately. Hints are not copied, because
-// they change: a copy would hide what others add.
-func Tiers(near, far, into Cache) Cache { return &tiers{near, far, into} }
+// they change: a copy would hide what others add. A value in the near one that is not intact does not hide the far one's.
+func Tiers(near, far, into Cache, intact func(Key, []byte) bool) Cache {
+	return &tiers{near, far, into, intact}
+}
 
 func (t *tiers) Get(ctx context.Context, key Key) ([]byte, error) {
 	value, err := t.near.Get(ctx, key)
-	if err == nil {
+	if err == nil && t.intact(key, value) {
 		return value, nil
 	}
-	if value, err = t.far.Get(ctx, key); err == nil {
+	if value, err = t.far.Get(ctx, key); err == nil && t.intact(key, value) {
 		t.into.Put(ctx, key, value, nil) // if this fails, the next reader asks the far one again
 	}
 	return value, err
