@@ -53,11 +53,11 @@ func flat(dst []byte, wide int, dc int32) {
 }
 
 // clamp limits a value to 0..255.
-func clamp(v int32) byte {
+func clamp(v int32) int32 {
 	if uint32(v) > 255 {
-		v = ^(v >> 31)
+		v = ^(v >> 31) & 255
 	}
-	return byte(v)
+	return v
 }
 
 // odd is the odd part: coefficients 7, 5, 3 and 1.
@@ -110,15 +110,13 @@ const (
 )
 
 func row(dst []byte, e0, e1, e2, e3, o0, o1, o2, o3 int32) {
-	out := (*[8]byte)(dst)
-	out[0] = clamp((e0 + o3) >> rowDown)
-	out[1] = clamp((e1 + o2) >> rowDown)
-	out[2] = clamp((e2 + o1) >> rowDown)
-	out[3] = clamp((e3 + o0) >> rowDown)
-	out[4] = clamp((e3 - o0) >> rowDown)
-	out[5] = clamp((e2 - o1) >> rowDown)
-	out[6] = clamp((e1 - o2) >> rowDown)
-	out[7] = clamp((e0 - o3) >> rowDown)
+	v0, v1, v2, v3 := (e0+o3)>>rowDown, (e1+o2)>>rowDown, (e2+o1)>>rowDown, (e3+o0)>>rowDown
+	v4, v5, v6, v7 := (e3-o0)>>rowDown, (e2-o1)>>rowDown, (e1-o2)>>rowDown, (e0-o3)>>rowDown
+	if uint32(v0|v1|v2|v3|v4|v5|v6|v7) > 255 {
+		v0, v1, v2, v3, v4, v5, v6, v7 = clamp(v0), clamp(v1), clamp(v2), clamp(v3), clamp(v4), clamp(v5), clamp(v6), clamp(v7)
+	}
+	low, high := uint32(v0|v1<<8|v2<<16|v3<<24), uint32(v4|v5<<8|v6<<16|v7<<24)
+	binary.LittleEndian.PutUint64(dst, uint64(low)|uint64(high)<<32)
 }
 
 // smallTransform is transform for a block that has zeros outside of its first four columns and rows.

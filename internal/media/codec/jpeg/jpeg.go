@@ -154,8 +154,9 @@ type decoder struct {
 	wrong       int   // line of the first fault
 	short       bool
 
-	pix  []byte
-	done int // lines in pix
+	mixer *mixer
+	pix   []byte
+	done  int // lines in pix
 }
 
 // memory returns the bytes for the picture, the lines in work, and all coefficients if needed.

@@ -1,6 +1,9 @@
 package jpeg
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // ratio is how a part of a lower resolution is enlarged. libjpeg calls the interpolated ones "fancy upsampling": a triangle
 // filter, in which a new sample has 3/4 of the nearer and 1/4 of the farther sample. It repeats samples of other ratios, and
@@ -34,6 +37,7 @@ func (d *decoder) ratioOf(p *part) ratio {
 // startPicture allocates the picture, and lines to work in.
 func (d *decoder) startPicture() {
 	d.pix = make([]byte, 4*d.width*d.height)
+	d.mixer = newMixer()
 	for _, p := range d.parts {
 		wide := 8 * p.across
 		p.strip = make([]byte, (1+8*p.v)*wide)
@@ -99,7 +103,7 @@ func (d *decoder) paint(row int) {
 		for i, p := range d.parts {
 			lines[i] = p.enlarged(d, row)
 		}
-		d.colour.convert(d.pix[4*d.width*d.done:][:4*d.width], &lines)
+		d.convert(d.pix[4*d.width*d.done:][:4*d.width], &lines)
 	}
 	for _, p := range d.parts {
 		wide := 8 * p.across
@@ -122,11 +126,11 @@ func (p *part) enlarged(d *decoder, row int) []byte {
 	case same:
 		return p.samplesOf(y, row)
 	case halfWidth:
-		widen(p.line, p.samplesOf(y, row))
+		widen(p.line, p.samplesOf(y, row), p.samplesOf(y, row), 4, 8)
 	case halfHeight:
 		mix(p.line, p.samplesOf(near, row), p.samplesOf(far, row), 1+y%2)
 	case halfBoth:
-		widenMix(p.line, p.samplesOf(near, row), p.samplesOf(far, row))
+		widen(p.line, p.samplesOf(near, row), p.samplesOf(far, row), 8, 7)
 	default:
 		repeat(p.line[:d.width], p.samplesOf(y*p.v/d.v, row), p.h, d.h)
 	}
@@ -144,22 +148,6 @@ func repeat(dst, src []byte, h, all int) {
 	}
 }
 
-// widen doubles the width. Halves are rounded down for samples on the left and up on the right, as the average of the two
-// errors is then zero.
-func widen(dst, src []byte) {
-	last := len(src) - 1
-	dst[0] = src[0]
-	dst[2*last+1] = src[last]
-	before := int(src[0])
-	for i, v := range src[1:] {
-		this := int(v)
-		out := dst[1+2*i:][:2:2]
-		out[0] = byte((3*before + this + 2) >> 2)
-		out[1] = byte((before + 3*this + 1) >> 2)
-		before = this
-	}
-}
-
 func mix(dst, near, far []byte, round int) {
 	far = far[:len(near)]
 	dst = dst[:len(near)]
@@ -168,19 +156,43 @@ func mix(dst, near, far []byte, round int) {
 	}
 }
 
-// widenMix doubles the width of 3 times the near and the far line. The eights are rounded like the halves of widen.
-func widenMix(dst, near, far []byte) {
-	far = far[:len(near)]
-	before := 3*int(near[0]) + int(far[0])
-	dst[0] = byte((4*before + 8) >> 4)
-	for i := 1; i < len(near); i++ {
-		this := 3*int(near[i]) + int(far[i])
-		out := dst[2*i-1:][:2:2]
-		out[0] = byte((3*before + this + 7) >> 4)
-		out[1] = byte((before + 3*this + 8) >> 4)
-		before = this
+// widen doubles the width of 3 times the near and the far line. Sums of 16 samples are rounded by adding left or right, for
+// samples left and right of the old one: it differs, so that rounding makes a picture neither lighter nor darker.
+func widen(dst, near, far []byte, left, right int) {
+	n := len(near)
+	far = far[:n]
+	sum := func(i int) int {
+		i = min(max(i, 0), n-1)
+		return 3*int(near[i]) + int(far[i])
 	}
-	dst[2*len(near)-1] = byte((4*before + 7) >> 4)
+	i := 0
+	if n >= 8 {
+		// Four sums at a time, in the four 16 bits of a number.
+		four := func(i int) uint64 {
+			return 3*spread(binary.LittleEndian.Uint32(near[i:])) + spread(binary.LittleEndian.Uint32(far[i:]))
+		}
+		const ones = 0x0001000100010001
+		roundLeft, roundRight := uint64(left)*ones, uint64(right)*ones
+		before, this := uint64(sum(0)), four(0)
+		for ; i+8 <= n; i += 4 {
+			next := four(i + 4)
+			l := (3*this + this<<16 + before + roundLeft) >> 4 & (ones * 255)
+			r := (3*this + this>>16 + next<<48 + roundRight) >> 4 & (ones * 255)
+			binary.LittleEndian.PutUint64(dst[2*i:], l|r<<8)
+			before, this = this>>48, next
+		}
+	}
+	for ; i < n; i++ {
+		dst[2*i] = byte((3*sum(i) + sum(i-1) + left) >> 4)
+		dst[2*i+1] = byte((3*sum(i) + sum(i+1) + right) >> 4)
+	}
+}
+
+// spread moves four bytes to the lower halves of 16 bits.
+func spread(v uint32) uint64 {
+	w := uint64(v)
+	w = (w | w<<16) & 0x0000ffff0000ffff
+	return (w | w<<8) & 0x00ff00ff00ff00ff
 }
 
 // colour is what the parts of a picture mean.
@@ -219,7 +231,8 @@ func (d *decoder) colours() colour {
 }
 
 // convert writes a line of RGBA.
-func (c colour) convert(dst []byte, lines *[4][]byte) {
+func (d *decoder) convert(dst []byte, lines *[4][]byte) {
+	c := d.colour
 	n := len(dst) / 4
 	a := lines[0][:n]
 	if c == grey {
@@ -231,7 +244,7 @@ func (c colour) convert(dst []byte, lines *[4][]byte) {
 	}
 	b, e := lines[1][:n], lines[2][:n]
 	if c == ycc || c == ycck {
-		convertYCC(dst, a, b, e)
+		d.mixer.line(dst, a, b, e)
 	} else {
 		for x := range a {
 			out := dst[4*x:][:4:4]
@@ -271,14 +284,43 @@ const (
 	half  = 1 << 15
 )
 
-func convertYCC(dst, y, cb, cr []byte) {
-	cb, cr = cb[:len(y)], cr[:len(y)]
-	for x := range y {
-		l, b, r := int32(y[x])<<16+half, int32(cb[x])-128, int32(cr[x])-128
-		out := dst[4*x:][:4:4]
-		out[0] = clamp((l + crToR*r) >> 16)
-		out[1] = clamp((l - cbToG*b - crToG*r) >> 16)
-		out[2] = clamp((l + cbToB*b) >> 16)
-		out[3] = 255
+// mixer has what each Cb and Cr adds to green, red and blue, as numbers that are added at once: green with 16 bits of fraction
+// from bit 0, red rounded from bit 32, blue rounded from bit 48. Sums are 256 too high, so that none is below 0.
+type mixer struct {
+	cb, cr [256]uint64
+	alpha  uint32
+}
+
+const (
+	mixerY     = 1<<16 | 1<<32 | 1<<48 // brightness 1
+	mixerOver  = 0x300 * mixerY        // bits of the sums that are 1 for each value within 0..255
+	mixerValid = 0x100 * mixerY
+)
+
+func newMixer() *mixer {
+	m := &mixer{alpha: 255 << 24}
+	for i := range 256 {
+		c := i - 128
+		m.cb[i] = uint64(128<<16-cbToG*c) + uint64(256+(cbToB*c+half)>>16)<<48
+		m.cr[i] = uint64(128<<16+half-crToG*c) + uint64(256+(crToR*c+half)>>16)<<32
 	}
+	return m
+}
+
+// line writes a line of RGBA. Alpha is a variable: with a constant, the compiler writes a pixel in three parts.
+func (m *mixer) line(dst, y, cb, cr []byte) {
+	cb, cr, alpha := cb[:len(y)], cr[:len(y)], m.alpha
+	for x, v := range y {
+		s := uint64(v)*mixerY + m.cb[cb[x]] + m.cr[cr[x]]
+		if s&mixerOver != mixerValid {
+			s = clampSums(s)
+		}
+		binary.LittleEndian.PutUint32(dst[4*x:], uint32(s>>32)&0xff00ff|uint32(s)>>8&0xff00|alpha)
+	}
+}
+
+// clampSums limits each of the three values of a sum.
+func clampSums(s uint64) uint64 {
+	value := func(at int) uint64 { return uint64(clamp(int32(s>>at&0xffff)-256)) << at }
+	return value(16) | value(32) | value(48)
 }

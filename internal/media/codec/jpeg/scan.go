@@ -146,13 +146,19 @@ func (d *decoder) restartMark() {
 	d.begin()
 }
 
-// block reads the coefficients of a block (T.81, F.2.2). It returns the place of the last one in the order of the file, or
-// 63 if a run went over the end.
+// block reads the coefficients of a block (T.81, F.2.2). It returns the place of the last one in the order of the file.
 func (d *decoder) block(b *block, p *part, dc, ac *table) int {
 	p.dc += d.number(d.symbol(dc))
 	b[0] = int16(p.dc)
-	bits, n, last := d.bits, d.n, 0
-	for k := 1; k < 64; k++ {
+	last, _ := d.coefficients(b, ac, 1, 63, 0)
+	return last
+}
+
+// coefficients reads the coefficients from k to most, whose lowest low bits are not there. It returns the place of the last
+// one that is not 0, or a place after the end, and the number of zeros in the symbol that ended the block, or -1.
+func (d *decoder) coefficients(b *block, ac *table, k, most, low int) (last, run int) {
+	bits, n := d.bits, d.n
+	for ; k <= most; k++ {
 		if n < enough {
 			d.bits, d.n = bits, n
 			d.fill()
@@ -164,7 +170,7 @@ func (d *decoder) block(b *block, p *part, dc, ac *table) int {
 			bits <<= used
 			n -= used
 			k += int(e >> 12 & 15)
-			b[zigzag[k&127]&63] = v
+			b[zigzag[k&127]&63] = v << (low & 15)
 			last = k
 			continue
 		}
@@ -178,23 +184,23 @@ func (d *decoder) block(b *block, p *part, dc, ac *table) int {
 			n -= used
 		}
 		run, size := int(e>>12&15), int(e>>8&15)
-		switch {
-		case size > 0:
-			// The upper half of the values is positive, as in signed.
-			v := int(bits>>((64-size)&63)) + (1-1<<size)&^(int(bits)>>63)
-			bits <<= size
-			n -= size
-			k += run
-			b[zigzag[k&127]&63] = int16(v)
-			last = k
-		case run == 15:
-			k += 15
-		default:
-			k = 64
+		if size == 0 {
+			if k += 15; run == 15 {
+				continue
+			}
+			d.bits, d.n = bits, n
+			return last, run
 		}
+		// The upper half of the values is positive, as in signed.
+		v := int(bits>>((64-size)&63)) + (1-1<<size)&^(int(bits)>>63)
+		bits <<= size
+		n -= size
+		k += run
+		b[zigzag[k&127]&63] = int16(v << (low & 15))
+		last = k
 	}
 	d.bits, d.n = bits, n
-	return min(last, 63)
+	return last, -1
 }
 
 // detail reads what a scan of a progressive picture has of a block (T.81, G.1.2 and G.2).
@@ -210,24 +216,8 @@ func (d *decoder) detail(b *block, s *scan, p *part, i int) {
 	case d.ends > 0:
 		d.ends--
 	default:
-		d.firstBits(b, s)
-	}
-}
-
-// firstBits reads the upper bits of coefficients.
-func (d *decoder) firstBits(b *block, s *scan) {
-	for k := s.first; k <= s.last; k++ {
-		symbol := d.symbol(s.ac[0])
-		run, n := symbol>>4, symbol&15
-		switch {
-		case n > 0:
-			k += run
-			b[zigzag[k&127]&63] = int16(d.number(n) << s.low)
-		case run == 15:
-			k += 15
-		default:
+		if _, run := d.coefficients(b, s.ac[0], s.first, s.last, s.low); run >= 0 {
 			d.ends = 1<<run + d.take(run) - 1
-			return
 		}
 	}
 }
@@ -261,19 +251,31 @@ func (d *decoder) refine(b *block, s *scan) {
 
 // refineUpTo refines coefficients that are not 0. It returns the place after skip coefficients that are 0.
 func (d *decoder) refineUpTo(b *block, k, last, skip int, bit int16) int {
+	bits, n := d.bits, d.n
 	for ; k <= last; k++ {
 		c := &b[zigzag[k&127]&63]
-		switch {
-		case *c == 0:
+		if *c == 0 {
 			if skip--; skip < 0 {
-				return k
+				break
 			}
-		case d.take(1) == 0 || *c&bit != 0:
+			continue
+		}
+		if n == 0 {
+			d.bits, d.n = bits, n
+			d.fill()
+			bits, n = d.bits, d.n
+		}
+		one := int64(bits) < 0
+		bits <<= 1
+		n--
+		switch {
+		case !one || *c&bit != 0:
 		case *c > 0:
 			*c += bit
 		default:
 			*c -= bit
 		}
 	}
+	d.bits, d.n = bits, n
 	return k
 }
