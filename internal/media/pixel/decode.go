@@ -3,7 +3,6 @@ package pixel
 import (
 	"errors"
 	"fmt"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"math"
@@ -172,7 +171,6 @@ func (f format) fault(err error) *Error {
 	e := &Error{Fault: Damaged, Format: f.id, Err: err}
 	var (
 		unsupportedPNG  png.UnsupportedError
-		unsupportedJPEG jpeg.UnsupportedError
 		unsupportedTIFF tiff.UnsupportedError
 	)
 	text := err.Error()
@@ -184,8 +182,7 @@ func (f format) fault(err error) *Error {
 	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
 		e.Fault = Truncated
 		return e
-	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG), errors.As(err, &unsupportedTIFF),
-		errors.Is(err, input.ErrUnsupported):
+	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedTIFF), errors.Is(err, input.ErrUnsupported):
 		e.Fault = Unsupported
 	case errors.Is(err, input.ErrTooLarge):
 		e.Fault = TooLarge
@@ -196,7 +193,7 @@ func (f format) fault(err error) *Error {
 
 // plain removes from a decoder's text what the fault already says, and the names of Go packages.
 func plain(text string) string {
-	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
+	for _, prefix := range []string{"png: ", "gif: ", "tiff: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
 		"invalid format: ", "unsupported feature: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}

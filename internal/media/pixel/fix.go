@@ -1,11 +1,9 @@
 package pixel
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"image/jpeg"
 	"image/png"
 	"slices"
 	"strings"
@@ -13,8 +11,8 @@ import (
 	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
-// As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
-// Picture.Damage describes the damage.
+// As libpng does, Kiln reads some damaged files with a warning: it uses the parts that are intact, and Picture.Damage
+// describes the damage. Package codec/jpeg does the same as libjpeg.
 
 // fixPNG removes damaged chunks that are not needed for the picture (their first letter is in lower case), and lists
 // them. If there are none, it returns data unchanged.
@@ -62,20 +60,4 @@ func decodePNG(data []byte, _ int) (decoded, error) {
 	data, what := fixPNG(data)
 	m, err := fast.Decode(data)
 	return decoded{image: m, damage: what}, err
-}
-
-func decodeJPEG(data []byte, _ int) (decoded, error) {
-	m, err := jpeg.Decode(bytes.NewReader(data))
-	if err == nil {
-		return decoded{image: m}, nil
-	}
-	data, what, fault := fixJPEG(data)
-	if fault != nil {
-		return decoded{}, err
-	}
-	m, fault = jpeg.Decode(bytes.NewReader(data))
-	if fault != nil {
-		return decoded{}, err
-	}
-	return decoded{image: m, damage: what}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	"image/jpeg"
 	"io"
 	"path"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/exr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/jpeg"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
@@ -74,7 +74,7 @@ func formats() []format {
 	return []format{
 		{"png", "PNG", ".png", "", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
 		// Each block of 8 x 8 pixels takes at least one bit.
-		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
+		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, configJPEG, atMost(512), decodeJPEG},
 		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, config(gif.DecodeConfig), holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
 		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, holdsTIFF, decodeTIFF},
@@ -173,6 +173,21 @@ func Sniff(name string, data []byte) string {
 		}
 	}
 	return ""
+}
+
+func configJPEG(data []byte) (Config, error) {
+	h, err := jpeg.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeJPEG(data []byte, maxPixels int) (decoded, error) {
+	m, err := jpeg.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	d := eightBits(m.Pix, m.Width, m.Height)
+	d.damage = m.Damage
+	return d, nil
 }
 
 // decodeGIF draws the first frame at its place on the GIF's screen. The frame may be smaller than the screen.

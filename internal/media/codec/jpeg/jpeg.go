@@ -179,6 +179,8 @@ func (d *decoder) fault(short bool) {
 	}
 }
 
+const extraBytes = "there are bytes in it that belong to nothing"
+
 func (d *decoder) what() string {
 	all := true
 	for _, p := range d.parts {
@@ -198,7 +200,7 @@ func (d *decoder) what() string {
 	case d.ended():
 		return "the mark of its end is missing"
 	case d.extra:
-		return "there are bytes in it that belong to nothing"
+		return extraBytes
 	}
 	return ""
 }

@@ -203,13 +203,12 @@ const (
 	grey
 	ycc
 	rgb
-	cmyk         // the amounts of ink
-	cmykInverted // 255 is no ink, as Adobe writes it
-	ycck         // YCbCr of inverted CMY, inverted K
+	cmyk // 255 is no ink
+	ycck // YCbCr of cmyk, K
 )
 
-// colours decides as libjpeg does: JFIF is always YCbCr, Adobe's segment says it, or else the ids of the parts. Only Adobe
-// writes inverted ink.
+// colours decides as libjpeg does: JFIF is always YCbCr, Adobe's segment says it, or else the ids of the parts. Adobe writes
+// inverted ink, and other programs take that for granted.
 func (d *decoder) colours() colour {
 	switch len(d.parts) {
 	case 1:
@@ -221,11 +220,8 @@ func (d *decoder) colours() colour {
 		}
 		return ycc
 	}
-	switch {
-	case !d.adobe:
+	if !d.adobe || d.adobeColour == 0 {
 		return cmyk
-	case d.adobeColour == 0:
-		return cmykInverted
 	}
 	return ycck
 }
@@ -256,15 +252,11 @@ func (d *decoder) convert(dst []byte, lines *[4][]byte) {
 	}
 	for x, k := range lines[3][:n] {
 		out := dst[4*x:][:4:4]
-		switch c {
-		case cmyk:
-			k = 255 - k
-			out[0], out[1], out[2] = 255-out[0], 255-out[1], 255-out[2]
-		case ycck:
-			out[0], out[1], out[2] = 255-out[0], 255-out[1], 255-out[2]
-		}
-		for i := range 3 {
-			out[i] = inked(out[i], k)
+		for i, v := range out[:3] {
+			if c == ycck {
+				v = 255 - v
+			}
+			out[i] = inked(v, k)
 		}
 	}
 }

@@ -85,8 +85,11 @@ func (r *reader) fillSlowly() {
 	}
 }
 
-// empty forgets the bits.
-func (r *reader) dropBits() { r.bits, r.n, r.padding = 0, 0, 0 }
+// dropBits ends the codes. The bits of the last byte that are not used are nothing.
+func (r *reader) dropBits() {
+	r.extra = r.extra || r.n-r.padding >= 8
+	r.bits, r.n, r.padding = 0, 0, 0
+}
 
 // beyond reports whether bits were taken that are not in the data.
 func (r *reader) beyond() bool { return r.n < r.padding }

@@ -110,7 +110,6 @@ func (d *decoder) group(s *scan, x, y int) {
 
 // begin resets the state, at the start and after a restart.
 func (d *decoder) begin() {
-	d.extra = d.extra || d.n-d.padding >= 8
 	d.dropBits()
 	d.ends = 0
 	for _, p := range d.parts {
