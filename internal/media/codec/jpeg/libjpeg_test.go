@@ -212,7 +212,7 @@ for name in json.load(sys.stdin):
     sys.stdout.buffer.write((im.mode + "\n").encode() + im.tobytes())
 `
 
-// TestPillow compares with Pillow, which reads CMYK too: as 0 for no ink.
+// TestPillow compares with Pillow, which reads CMYK too, as 255 for full ink.
 func TestPillow(t *testing.T) {
 	const python = "/usr/bin/python3" // Debian's, not another that has no Pillow
 	if _, err := pipe(nil, python, "-c", "import PIL.Image"); err != nil {

@@ -203,7 +203,7 @@ const (
 	grey
 	ycc
 	rgb
-	cmyk // 255 is no ink
+	cmyk // 0 is full ink
 	ycck // YCbCr of cmyk, K
 )
 
