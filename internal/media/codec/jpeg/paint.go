@@ -53,8 +53,7 @@ func (d *decoder) transform() {
 	for y := range d.down {
 		for _, p := range d.parts {
 			for i := range p.v * p.across {
-				var b *block = &d.spare
-				last := 0
+				b, last := &d.spare, 0
 				if p.blocks != nil {
 					b = &p.blocks[y*p.v*p.across+i]
 					last = b.last()

@@ -31,7 +31,7 @@ const (
 
 const saveAgain = "; save it as baseline or progressive JPEG, or as PNG"
 
-// kinds are the frames that are not read.
+// kind names frames that are not read.
 func kind(mark byte) string {
 	switch {
 	case mark == 0xc3:
