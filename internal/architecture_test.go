@@ -86,6 +86,7 @@ var allowed = map[string]string{
 	"media/codec/hdr":            "media/codec/input",
 	"media/codec/hdrpack":        "",
 	"media/codec/input":          "",
+	"media/codec/jpeg":           "media/codec/input",
 	"media/codec/ktx2":           "compress",
 	"media/codec/ktx2/ktx2check": "compress",
 	"media/codec/png":            "compress x/sys",
@@ -100,8 +101,8 @@ var allowed = map[string]string{
 	"media/header": "media/codec/atlas media/codec/dds media/codec/gltf media/codec/ktx2 media/codec/tracker media/soundfile " +
 		"media/codec/document media/pixel x/image",
 	"media/packing": "",
-	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/gif media/codec/hdr media/codec/input media/codec/png media/codec/psd " +
-		"media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/sys media/codec/apng",
+	"media/pixel": "media/codec/block media/codec/bmp media/codec/exr media/codec/gif media/codec/hdr media/codec/input media/codec/jpeg " +
+		"media/codec/png media/codec/psd media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/sys media/codec/apng",
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",
@@ -205,7 +206,7 @@ var allowed = map[string]string{
 		"processor doublestar uuid make/view",
 	"ask/move": "base/disk base/settings engine content/asset content/mention content/project make/build make/job make/task make/view " +
 		"make/workspace",
-	"ask/setup":    "base/diag base/disk content/project content/source processor media/preview media/soundfile processors",
+	"ask/setup":    "base/diag base/disk content/project content/source processor media/pixel media/preview media/soundfile processors",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
 	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +

@@ -1,16 +1,14 @@
 package setup
 
 import (
-	"image"
-	_ "image/gif" // for reading sizes
-	_ "image/jpeg"
-	_ "image/png"
+	"io"
 	"os"
 	"path"
 	"regexp"
 	"slices"
 	"sync"
 
+	"github.com/kiln-pipeline/kiln/internal/media/pixel"
 	"github.com/kiln-pipeline/kiln/internal/media/preview"
 	"github.com/kiln-pipeline/kiln/internal/processors"
 	"github.com/kiln-pipeline/kiln/processor"
@@ -74,6 +72,9 @@ func (b *branch) packable(dir string, files []string) bool {
 	return odd
 }
 
+// headSize is the number of bytes in which the size of an image is searched. Photographs may have a preview in front of it.
+const headSize = 1 << 20
+
 // size is the width and height of an image; 0 if they cannot be read.
 func (b *branch) size(file string) (w, h int) {
 	f, err := os.Open(b.abs(file))
@@ -81,7 +82,11 @@ func (b *branch) size(file string) (w, h int) {
 		return 0, 0
 	}
 	defer f.Close()
-	c, _, err := image.DecodeConfig(f)
+	head, err := io.ReadAll(io.LimitReader(f, headSize))
+	if err != nil {
+		return 0, 0
+	}
+	c, err := pixel.DecodeConfig(file, head)
 	if err != nil {
 		return 0, 0
 	}

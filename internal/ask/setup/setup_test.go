@@ -198,13 +198,17 @@ func TestAtlases(t *testing.T) {
 	add("portraits", 20, 300)
 	add("pack/blue-ui", 4, 300)
 	add("guitar", 4, 48)
+	for i := range 4 { // TGA: 18 bytes of header, of which these are true colour, 3 x 2 pixels, 24 bits
+		head := "\x00\x00\x02" + strings.Repeat("\x00", 9) + "\x03\x00\x02\x00\x18\x00"
+		files[fmt.Sprintf("assets/icons/%d.tga", i)] = head + strings.Repeat("\x80", 18)
+	}
 	dir := t.TempDir()
 	write(t, dir, files)
 	p, err := Look(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"inventory/", "pack/blue-ui/"}; !slices.Equal(p.Atlases, want) {
+	if want := []string{"icons/", "inventory/", "pack/blue-ui/"}; !slices.Equal(p.Atlases, want) {
 		t.Errorf("%q, want %q", p.Atlases, want)
 	}
 }

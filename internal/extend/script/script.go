@@ -26,8 +26,8 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// runner is part of every fingerprint. It is raised when this package changes the meaning of a script.
-const runner = "1"
+// runner is part of every fingerprint. It is raised when the meaning of a script changes, or what it reads from an image.
+const runner = "2"
 
 // Interpreter is the version of go.starlark.net, which is part of every fingerprint too.
 const Interpreter = "v0.0.0-20260908191801-89a6a09411d5"

@@ -1,6 +1,6 @@
 package pixel
 
-import "encoding/binary"
+import "github.com/kiln-pipeline/kiln/internal/media/codec/jpeg"
 
 // Cost is an upper bound for the memory that an image file takes, from its header alone.
 type Cost struct {
@@ -17,12 +17,15 @@ func CostOf(name string, data []byte, lim Limits) Cost {
 	if err != nil || lim.under(c, 4) {
 		return Cost{}
 	}
-	return Cost{Config: c, Pixels: n, Decode: n * bytesAPixel(c, data)}
+	if c.Format == "jpeg" {
+		return Cost{Config: c, Pixels: n, Decode: memoryOfJPEG(data, n)}
+	}
+	return Cost{Config: c, Pixels: n, Decode: n * bytesAPixel(c)}
 }
 
 // bytesAPixel returns the bytes per pixel for the decoder's own picture, its working memory, and the Eight and the
 // Float that are made from it.
-func bytesAPixel(c Config, data []byte) int64 {
+func bytesAPixel(c Config) int64 {
 	const eight, float = 4, 16
 	switch {
 	case c.HDR:
@@ -34,28 +37,17 @@ func bytesAPixel(c Config, data []byte) int64 {
 		return 8 + 2 + eight
 	case c.Deep:
 		return 8 + eight + float
-	case c.Format == "jpeg" && progressiveJPEG(data): // four channels of 32-bit coefficients, then four of 8 bits
-		return 16 + 4 + 4 + eight
 	case c.Format == "bmp" || c.Format == "tga" || c.Format == "qoi":
 		return eight
 	}
-	return 8 + eight // interlaced rows, chroma planes
+	return 8 + eight // interlaced rows, chroma planes of WebP
 }
 
-// progressiveJPEG reports whether the frame of a JPEG is progressive. The segments before the frame are 0xff, a marker,
-// u16 size, bytes.
-func progressiveJPEG(data []byte) bool {
-	for at := 2; at+4 <= len(data); {
-		switch mark := data[at+1]; {
-		case data[at] != 0xff || mark == 0xff:
-			at++
-		case mark == 0xc0, mark == 0xc1, mark == 0xda:
-			return false
-		case mark == 0xc2:
-			return true
-		default:
-			at += 2 + int(binary.BigEndian.Uint16(data[at+2:]))
-		}
+// memoryOfJPEG returns what the decoder states, and the memory for turning the image.
+func memoryOfJPEG(data []byte, pixels int64) int64 {
+	h, _ := jpeg.ParseHeader(data)
+	if m := metaOf("jpeg", data); m.orientation() > 1 {
+		return h.Memory + 4*pixels
 	}
-	return false
+	return h.Memory
 }

@@ -3,7 +3,6 @@ package pixel
 import (
 	"errors"
 	"fmt"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"math"
@@ -168,10 +167,7 @@ func (f format) recovered(err *error) {
 // fault converts a decoder's error to an [*Error].
 func (f format) fault(err error) *Error {
 	e := &Error{Fault: Damaged, Format: f.id, Err: err}
-	var (
-		unsupportedPNG  png.UnsupportedError
-		unsupportedJPEG jpeg.UnsupportedError
-	)
+	var unsupportedPNG png.UnsupportedError
 	text := err.Error()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, input.ErrTruncated):
@@ -181,8 +177,7 @@ func (f format) fault(err error) *Error {
 	case strings.Contains(text, "unexpected EOF"), strings.Contains(text, "riff: short"), strings.Contains(text, "not enough"):
 		e.Fault = Truncated
 		return e
-	case errors.As(err, &unsupportedPNG), errors.As(err, &unsupportedJPEG),
-		errors.Is(err, input.ErrUnsupported):
+	case errors.As(err, &unsupportedPNG), errors.Is(err, input.ErrUnsupported):
 		e.Fault = Unsupported
 	case errors.Is(err, input.ErrTooLarge):
 		e.Fault = TooLarge
@@ -193,7 +188,7 @@ func (f format) fault(err error) *Error {
 
 // plain removes from a decoder's text what the fault already says, and the names of Go packages.
 func plain(text string) string {
-	for _, prefix := range []string{"png: ", "gif: ", "invalid JPEG format: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
+	for _, prefix := range []string{"png: ", "gif: ", "webp: ", "vp8l: ", "vp8: ", "riff: ",
 		"invalid format: ", "unsupported feature: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}

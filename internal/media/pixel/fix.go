@@ -1,9 +1,7 @@
 package pixel
 
 import (
-	"bytes"
 	"fmt"
-	"image/jpeg"
 	"image/png"
 	"strings"
 
@@ -11,8 +9,8 @@ import (
 	fast "github.com/kiln-pipeline/kiln/internal/media/codec/png"
 )
 
-// As libpng and libjpeg do, Kiln reads some damaged files with a warning: it uses the parts that are intact, and
-// Picture.Damage describes the damage.
+// As libpng does, Kiln reads some damaged files with a warning: it uses the parts that are intact, and Picture.Damage
+// describes the damage. Package codec/jpeg does the same as libjpeg.
 
 func configPNG(data []byte) (Config, error) {
 	if len(data) >= 16 && string(data[12:16]) == "CgBI" {
@@ -44,20 +42,4 @@ func decodePNG(data []byte, _ int) (decoded, error) {
 		what += "; "
 	}
 	return decoded{image: m, damage: what + "it has more pixels than its head says; they were left out"}, nil
-}
-
-func decodeJPEG(data []byte, _ int) (decoded, error) {
-	m, err := jpeg.Decode(bytes.NewReader(data))
-	if err == nil {
-		return decoded{image: m}, nil
-	}
-	data, what, fault := fixJPEG(data)
-	if fault != nil {
-		return decoded{}, err
-	}
-	m, fault = jpeg.Decode(bytes.NewReader(data))
-	if fault != nil {
-		return decoded{}, err
-	}
-	return decoded{image: m, damage: what}, nil
 }

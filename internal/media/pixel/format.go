@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"image"
 	"image/color"
-	"image/jpeg"
 	"io"
 	"path"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/media/codec/gif"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/hdr"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/jpeg"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/psd"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoi"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/tga"
@@ -62,7 +62,7 @@ func formats() []format {
 	return []format{
 		{"png", "PNG", ".png", "", []string{"\x89PNG\r\n\x1a\n"}, configPNG, holdsPNG, decodePNG},
 		// Each block of 8 x 8 pixels takes at least one bit.
-		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, config(jpeg.DecodeConfig), atMost(512), decodeJPEG},
+		{"jpeg", "JPEG", ".jpg .jpeg", ".jpe .jfif", []string{"\xff\xd8\xff"}, configJPEG, atMost(512), decodeJPEG},
 		{"gif", "GIF", ".gif", "", []string{"GIF87a", "GIF89a"}, configGIF, holdsGIF, decodeGIF},
 		{"bmp", "BMP", ".bmp", ".dib", []string{"BM????\x00\x00\x00\x00"}, configBMP, nil, decodeBMP},
 		{"tiff", "TIFF", ".tif .tiff", "", []string{"II*\x00", "MM\x00*"}, configTIFF, nil, decodeTIFF},
@@ -169,6 +169,21 @@ func configGIF(data []byte) (Config, error) {
 		return Config{}, err
 	}
 	return Config{Width: f.Width, Height: f.Height}, nil
+}
+
+func configJPEG(data []byte) (Config, error) {
+	h, err := jpeg.ParseHeader(data)
+	return Config{Width: h.Width, Height: h.Height}, err
+}
+
+func decodeJPEG(data []byte, maxPixels int) (decoded, error) {
+	m, err := jpeg.Decode(data, maxPixels)
+	if err != nil {
+		return decoded{}, err
+	}
+	d := eightBits(m.Pix, m.Width, m.Height)
+	d.damage = m.Damage
+	return d, nil
 }
 
 // decodeGIF draws the first frame at its place on the GIF's screen. The frame may be smaller than the screen.

@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"flag"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
 	"image/png"
 	"io/fs"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -107,6 +109,8 @@ func TestProblems(t *testing.T) {
 		{"a.png", []byte("not a picture at all"), "K1202", "not an image of a known format"},
 		{"a.png", good[:len(good)/2], "K1203", "PNG image ends too early"},
 		{"a.png", damaged, "K1204", "PNG image is damaged: "},
+		{"a.jpg", []byte("\xff\xd8\xff\xc1\x00\x0b\x0c\x00\x01\x00\x01\x01\x01\x11\x00\xff\xd9"), "K1205",
+			"JPEG image cannot be read: 12 bits a channel; save it with 8 bits, or as PNG"},
 		{"a.tga", oddTGA, "K1205", "TGA image cannot be read: image type 32 with 24 bits per pixel"},
 		{"a.png", huge, "K1206", "PNG image claims 60000 x 60000 pixels, over the limit of 16384 a side and 1024 MiB in memory"},
 	} {
@@ -146,6 +150,38 @@ func TestWarnings(t *testing.T) {
 		}
 		if len(r.Warnings) != 1 || r.Warnings[0].Code != tt.code || !strings.Contains(r.Warnings[0].Text, tt.text) || r.Warnings[0].Hint == "" {
 			t.Errorf("%s: %+v", tt.name, r.Warnings)
+		}
+	}
+}
+
+// TestJPEG builds JPEGs of several samplings. Their pixels are those of djpeg, of which the decoder's tests have a copy.
+func TestJPEG(t *testing.T) {
+	for _, name := range []string{"420", "441", "chroma-odd", "progressive"} {
+		golden := "../../media/codec/jpeg/testdata/golden/" + name
+		data, err := os.ReadFile(golden + ".jpg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(golden + ".ppm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := processortest.Run(t, New(), processortest.Case{
+			Files: map[string][]byte{"a.jpg": data}, Asset: "a.jpg", Settings: settings(func(o *texture.Options) { o.Container = "png" }),
+		})
+		if r.Err != nil || len(r.Warnings) != 0 {
+			t.Fatalf("%s: %v, %v", name, r.Err, r.Warnings)
+		}
+		m, err := pixel.Decode("a.png", r.Products[""].Data, pixel.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Appendf(nil, "P6\n%d %d\n255\n", m.Width, m.Height)
+		for i := 0; i < len(m.Pix); i += 4 {
+			got = append(got, m.Pix[i:i+3]...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: other pixels than djpeg's", name)
 		}
 	}
 }
