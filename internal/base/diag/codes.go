@@ -250,6 +250,8 @@ const (
 	IDsConflict Code = "K0271" // two lines for one number or one resource
 	IDsChange   Code = "K0272" // with --locked: kiln.ids is not what it should be
 	IDsUnbuilt  Code = "K0273" // assets whose products are not known
+	IDsLost     Code = "K0254" // kiln.ids was missing
+	IDsRenamed  Code = "K0255" // a file looks renamed, and its resources are new ones
 )
 
 // What is kept, and what a job may say (K0274..K0279).
