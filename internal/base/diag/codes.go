@@ -175,6 +175,8 @@ const (
 	ProcessorsGone    Code = "K0018" // the last build had processors of a team's own kiln that this one has not
 	NameOfRequest     Code = "K0019" // a file has the name that a rule may have meant a request by
 	GameNotStarted    Code = "K0020" // by [run]
+	VersionRequired   Code = "K0021" // [project] requires another Kiln
+	RuleOverridden    Code = "K0022" // a rule for one path says what a later pattern replaces
 )
 
 // Models (K1401..K1449).

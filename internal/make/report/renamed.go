@@ -108,7 +108,9 @@ func (s *Source) widest(p pair) pair {
 
 // called reports whether a file or folder is, or holds, an asset that is called by its path.
 func (s *Source) called(p string) bool {
-	byPath := func(a *asset.Asset, id string) bool { return a != nil && a.ID == id && !a.Declared && a.UUID == asset.UUID(id) }
+	byPath := func(a *asset.Asset, id string) bool {
+		return a != nil && a.ID == id && !a.Declared && a.UUID == asset.UUID(id)
+	}
 	if !s.W.Table.HasFolder(p) {
 		return byPath(s.W.Find(p), p)
 	}
