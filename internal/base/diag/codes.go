@@ -253,6 +253,7 @@ const (
 	IDsChange   Code = "K0272" // with --locked: kiln.ids is not what it should be
 	IDsUnbuilt  Code = "K0273" // assets whose products are not known
 	IDsLost     Code = "K0254" // kiln.ids was missing
+	OtherKiln   Code = "K0256" // results of another version of Kiln are used again
 	IDsRenamed  Code = "K0255" // a file looks renamed, and its resources are new ones
 )
 

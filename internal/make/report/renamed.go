@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 )
 
 // Once returns the messages of a build that the next one does not repeat. complete is that it was one of all assets.
@@ -17,10 +18,30 @@ func (s *Source) Once(complete bool) (l diag.List) {
 	if complete {
 		l = s.copiedAsIs()
 	}
+	if m := s.takenOver(); m != nil {
+		l = append(l, m)
+	}
 	if ship.Wanted(s.P.Project) {
 		l = append(l, s.renamed()...)
 	}
 	return l
+}
+
+// takenOver is the message that results of another version of Kiln are used again.
+func (s *Source) takenOver() *diag.Message {
+	before, n := s.P.Before(), 0
+	for _, r := range s.Results {
+		if r.State == engine.Held {
+			n++
+		}
+	}
+	if before == "" || n == 0 {
+		return nil
+	}
+	m := diag.Warningf(diag.OtherKiln, diag.Pos{}, "Kiln %s built this before, and this is %s: results of %d jobs are used again, of processors that did not change",
+		before, s.P.Config.Version, n).WithHint("that needs no action; `kiln build --force` builds all with this version")
+	m.Severity = diag.Note
+	return m
 }
 
 // pair is a file or folder that is gone, and one that is new and has the same content.
