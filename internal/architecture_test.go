@@ -123,7 +123,7 @@ var allowed = map[string]string{
 
 	"extend/command":              "base/diag base/digest base/disk extend/seal processor x/sys",
 	"store/share":                 "base/digest engine base/varint",
-	"store/share/folder":          "base/disk store/share",
+	"store/share/folder":          "base/disk store/share x/sys",
 	"store/share/reapi":           "store/share bytestream compress grpc longrunning protobuf remote-apis uuid",
 	"store/share/reapi/reapitest": "bytestream compress genproto-rpc grpc longrunning protobuf remote-apis",
 	"store/share/sharetest":       "base/digest store/share",
