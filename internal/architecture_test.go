@@ -126,7 +126,7 @@ var allowed = map[string]string{
 
 	"extend/command":              "base/diag base/digest base/disk extend/seal processor x/sys",
 	"store/share":                 "base/digest engine base/varint",
-	"store/share/folder":          "base/disk store/share",
+	"store/share/folder":          "base/disk store/share x/sys",
 	"store/share/reapi":           "store/share bytestream compress grpc longrunning protobuf remote-apis uuid",
 	"store/share/reapi/reapitest": "bytestream compress genproto-rpc grpc longrunning protobuf remote-apis",
 	"store/share/sharetest":       "base/digest store/share",
@@ -188,7 +188,7 @@ var allowed = map[string]string{
 		"processor uuid",
 	"make/parcels": "base/diag base/digest content/asset content/project content/source delivery/ids delivery/ship engine make/job make/notices make/outputs " +
 		"make/plan make/references make/results make/workspace processor store/state uuid",
-	"make/report": "base/diag make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
+	"make/report": "base/diag base/digest delivery/ship make/references content/asset content/source processors engine make/job make/outputs make/plan make/results make/task " +
 		"store/state make/notices",
 	"make/plan": "base/diag content/asset content/project content/source delivery/ship engine make/job make/results " +
 		"make/task make/workspace processor store/state processors",

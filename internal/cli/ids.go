@@ -57,7 +57,7 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 		}
 		defer p.Unlock()
 	}
-	before, err := ship.ReadNumbers(p.Dir, ids.FileName, o.repair)
+	before, lost, err := ship.FindNumbers(p.Dir, p.StatePlace(), o.repair)
 	if err != nil {
 		return err
 	}
@@ -85,6 +85,11 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 	file, more, err := ids.Assign(file, products, func(uuid string) bool { return failed[uuid] })
 	if err != nil {
 		return err
+	}
+	if m := ship.Lost(p.Dir, lost); len(before.Text) == 0 && len(file.Entries) > 0 && m != nil && !o.locked && !o.dryRun {
+		if err := a.tell(diag.List{m}); err != nil {
+			return err
+		}
 	}
 	return a.writeIDs(p, o, before, file, append(changes, more...))
 }
@@ -130,7 +135,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 	switch {
 	case before.Same(f.Format()):
 	case o.locked:
-		if err := a.tell(diag.List{ship.Stale(before, nil)}); err != nil {
+		if err := a.tell(diag.List{ship.Stale(p.Dir, before, nil)}); err != nil {
 			return err
 		}
 		return exitFailed
@@ -141,6 +146,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 		if err := ship.SaveNumbers(p.Dir, f.Format()); err != nil {
 			return err
 		}
+		ship.KeepNumbers(p.StatePlace(), f.Format())
 	}
 	if a.quiet || a.json {
 		return nil

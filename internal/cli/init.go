@@ -23,8 +23,9 @@ func newInitCommand(a *app) *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a kiln.toml for the files that are here",
 		Long: `Look at the files in a folder and write a kiln.toml that builds them. It finds the source root,
-what to leave out, data that needs a tolerant reader, and images that are named for what they are not. Nothing else
-is changed, and a kiln.toml that is there already stays as it is.`,
+what to leave out, data that needs a tolerant reader, and images that are named for what they are not. In a repository
+of git, .gitattributes gets a line with which kiln.ids merges. Nothing else is changed, and a kiln.toml that is there
+already stays as it is.`,
 		GroupID: groupMake,
 		Example: "  kiln init\n  kiln init ../game --dry-run",
 		Args:    atMost(1),
@@ -53,9 +54,10 @@ type initLine struct {
 	Assets   map[string]int `json:"assets"`  // by processor; none in a dry run
 	Outside  []string       `json:"outside"` // content below no root
 	Pointers int            `json:"lfs_pointers"`
-	Left     []string       `json:"left,omitempty"`   // settings of other engines that Kiln has nothing for
-	Copied   map[string]int `json:"copied,omitempty"` // source formats that no processor reads, by extension
-	Text     string         `json:"text,omitempty"`   // in a dry run
+	Left     []string       `json:"left,omitempty"`          // settings of other engines that Kiln has nothing for
+	Copied   map[string]int `json:"copied,omitempty"`        // source formats that no processor reads, by extension
+	Git      bool           `json:"gitattributes,omitempty"` // .gitattributes gets a line
+	Text     string         `json:"text,omitempty"`          // in a dry run
 }
 
 func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
@@ -66,7 +68,7 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	line := initLine{
 		Type: "init", File: filepath.ToSlash(filepath.Join(dir, project.File)), Written: !dryRun, Roots: plan.Roots, Rules: len(plan.Rules),
 		Ignored: []string{}, Atlases: append([]string{}, plan.Atlases...), Assets: map[string]int{}, Outside: append([]string{}, plan.Outside...),
-		Pointers: plan.Pointers, Left: plan.Left,
+		Pointers: plan.Pointers, Left: plan.Left, Git: plan.Git,
 	}
 	for _, ig := range plan.Ignore {
 		line.Ignored = append(line.Ignored, ig.Pattern)
@@ -110,7 +112,11 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 // tellInit shows what was found, what to check, and what to do next.
 func (a *app) tellInit(plan *setup.Plan, l *initLine) error {
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
-	out("wrote %s", a.paint(a.out, bold, l.File))
+	also := ""
+	if plan.Git {
+		also = ", and in " + setup.Attributes + " how git merges kiln.ids"
+	}
+	out("wrote %s%s", a.paint(a.out, bold, l.File), also)
 	out("")
 	roots := strings.Join(l.Roots, ", ")
 	if roots == "." {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -11,15 +13,41 @@ import (
 // Version of a kiln.
 type Version struct {
 	Number   string // "1.2.0"
-	Revision string // of the source code; "" if not known
+	Revision string // of Kiln's source code, perhaps its first digits; "" if not known
 	Modified bool   // the source code differed from the revision
 }
 
 // ReadVersion adds what the Go linker recorded to a version number.
 func ReadVersion(number string) Version {
-	v := Version{Number: number}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
+		return Version{Number: number}
+	}
+	return versionIn(info, number)
+}
+
+// module is Kiln's.
+const module = "github.com/kiln-pipeline/kiln"
+
+// versionIn adds what is known of a program. In a team's own kiln, what version control says is about the team's source code: there, the
+// version of Kiln's module counts, and one that is replaced by a folder has none.
+func versionIn(info *debug.BuildInfo, number string) Version {
+	v := Version{Number: number}
+	of := info.Main
+	if of.Path != module {
+		i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == module })
+		if i < 0 {
+			return v
+		}
+		if of = *info.Deps[i]; of.Replace != nil {
+			of = *of.Replace
+		}
+	}
+	if parts := strings.Split(of.Version, "-"); len(parts) > 2 { // v0.1.1-0.20261128104854-6bdd9823aaaa, a commit without a tag
+		v.Revision, _, _ = strings.Cut(parts[len(parts)-1], "+")
+		v.Modified = strings.HasSuffix(of.Version, "+dirty")
+	}
+	if info.Main.Path != module {
 		return v
 	}
 	for _, s := range info.Settings {
@@ -37,6 +65,9 @@ func ReadVersion(number string) Version {
 func (v Version) Identity() string {
 	if v.Revision == "" {
 		return v.Number
+	}
+	if v.Modified {
+		return v.Number + "+" + v.Revision + ".modified"
 	}
 	return v.Number + "+" + v.Revision
 }

@@ -14,15 +14,16 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 )
 
-// Mention is a place in a source file that names a moved file by its old path.
+// Mention is a place in a source file, or in a file of rules, that names a moved file by its old path.
 type Mention struct {
 	File         string // relative to the project folder
 	Line, Column int    // 0 in a file that is not text, which is not rewritten
 	Old, New     string // as written in the file
 	Rewritten    bool
 
-	abs    string
-	offset int
+	abs     string
+	offset  int
+	setting bool // in kiln.toml or rules.toml, as the whole of a string
 }
 
 // maxReferrer is the size limit for files that are searched.
@@ -111,7 +112,7 @@ func (m *mover) rewrite(all []Mention) error {
 		}
 		in := all[i:n]
 		i = n
-		if in[0].Line == 0 {
+		if in[0].Line == 0 || in[0].abs == "" {
 			continue
 		}
 		text, err := disk.ReadFile(in[0].abs)

@@ -64,11 +64,18 @@ func Move(ctx context.Context, p *build.Project, again func() (*build.Project, e
 	if err := m.pinnable(); err != nil {
 		return Result{}, err
 	}
-	edits, err := m.ruleEdits()
+	named := m.inSettings(v)
+	if !o.Rewrite {
+		named.edits = nil
+	}
+	edits, err := m.ruleEdits(named.edits)
 	if err != nil {
 		return Result{}, err
 	}
-	mentions := m.mentions(v)
+	for i := range named.mentions {
+		named.mentions[i].Rewritten = o.Rewrite && !o.DryRun && named.mentions[i].setting
+	}
+	mentions := append(named.mentions, m.mentions(v)...)
 	if o.DryRun {
 		return Result{m.from, m.to, len(m.was), len(edits), m.wouldPin(v), mentions}, nil
 	}

@@ -27,9 +27,12 @@ type edit struct {
 
 // ruleEdits returns the new texts of kiln.toml and of each rules.toml above the old path, by file. Those inside the
 // moved folder move with it.
-func (m *mover) ruleEdits() (map[string][]byte, error) {
+//
+// more are further edits, by file; they may be in other files.
+func (m *mover) ruleEdits(more map[string][]edit) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	if err := m.fileEdits(out, filepath.Join(m.p.Dir, project.File), "", m.p.Rules, m.p.Listed); err != nil {
+	main := filepath.Join(m.p.Dir, project.File)
+	if err := m.fileEdits(out, main, "", m.p.Rules, m.p.Listed, more[main]); err != nil {
 		return nil, err
 	}
 	for _, root := range m.roots {
@@ -42,7 +45,7 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 				for i := range rules {
 					lists = append(lists, rules[i].Listed...)
 				}
-				if err := m.fileEdits(out, file, base, rules, lists); err != nil {
+				if err := m.fileEdits(out, file, base, rules, lists, more[file]); err != nil {
 					return nil, err
 				}
 			}
@@ -51,11 +54,12 @@ func (m *mover) ruleEdits() (map[string][]byte, error) {
 			}
 		}
 	}
+	m.others(out, more)
 	return out, nil
 }
 
 // fileEdits adds the new text of a file with globs relative to base, if one of the globs begins with the old path.
-func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, lists []project.Listed) error {
+func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []project.Rule, lists []project.Listed, more []edit) error {
 	var edits []edit
 	for _, r := range rules {
 		if r.Declares && r.Match == "" || r.List != nil {
@@ -74,14 +78,14 @@ func (m *mover) fileEdits(out map[string][]byte, file, base string, rules []proj
 		}
 	}
 	switch {
-	case len(edits) == 0:
+	case len(edits)+len(more) == 0:
 		return nil
-	case project.IsGlob(within(base, m.to)):
+	case len(edits) > 0 && project.IsGlob(within(base, m.to)):
 		return refuse("take another name", "rules name %q, and %q has characters of globs", m.from, m.to)
 	}
 	text, err := disk.ReadFile(file)
 	if err == nil {
-		out[file] = splice(text, edits)
+		out[file] = splice(text, append(edits, more...))
 	}
 	return err
 }

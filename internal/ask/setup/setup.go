@@ -5,6 +5,7 @@
 package setup
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -33,6 +34,7 @@ type Plan struct {
 	Pointers int      // number of files that are Git LFS pointers
 	LFS      bool     // .gitattributes has files in Git LFS
 	MakeRoot bool     // the root does not exist: the folder has no content
+	Git      bool     // the folder is in a working tree of git, and .gitattributes in it does not say how kiln.ids is merged
 }
 
 // Ignore is a pattern for files that are not content.
@@ -71,7 +73,44 @@ func Look(dir string) (*Plan, error) {
 	p.Roots = t.roots()
 	p.MakeRoot = len(t.content()) == 0 && !t.folders[p.Roots[0]]
 	p.below(t)
+	p.Git = unmerged(abs)
 	return p, nil
+}
+
+// Attributes is the file, and AttributesLine its line, with which git keeps the lines of both sides of a merge of kiln.ids.
+const (
+	Attributes     = ".gitattributes"
+	AttributesLine = "kiln.ids merge=union"
+)
+
+// unmerged reports whether a folder is in a working tree of git, or has a file of attributes, and nothing says how kiln.ids is merged.
+func unmerged(dir string) bool {
+	text, err := disk.ReadFile(filepath.Join(dir, Attributes))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err == nil && !bytes.Contains(text, []byte("kiln.ids"))
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
+			return err == nil
+		}
+	}
+}
+
+// writeAttributes adds the line to the file of attributes.
+func (p *Plan) writeAttributes() error {
+	file := filepath.Join(p.Dir, Attributes)
+	text, err := disk.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	end := "\n"
+	if bytes.Contains(text, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, end...)
+	}
+	return disk.Save(file, append(text, AttributesLine+end...))
 }
 
 // below sets the fields that depend on the roots.
@@ -132,7 +171,7 @@ func output(dir string) string {
 	return "kiln-output"
 }
 
-// Write writes the kiln.toml, and makes the source root if none was found. It does not overwrite a file.
+// Write writes the kiln.toml, adds a line to .gitattributes, and makes the source root if none was found. It does not overwrite a file.
 func (p *Plan) Write() error {
 	file := filepath.Join(p.Dir, project.File)
 	_, err := os.Lstat(file)
@@ -144,6 +183,12 @@ func (p *Plan) Write() error {
 	}
 	if err != nil {
 		return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.File}, "cannot be written: %v", err).WithHint("check the folder's permissions")
+	}
+	if p.Git {
+		if err := p.writeAttributes(); err != nil {
+			return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: Attributes}, "cannot be written: %v", err).
+				WithHint("check its permissions, and add the line: %s", AttributesLine)
+		}
 	}
 	if p.MakeRoot {
 		return os.MkdirAll(filepath.Join(p.Dir, p.Roots[0]), 0o777)

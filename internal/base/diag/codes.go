@@ -177,6 +177,8 @@ const (
 	ProcessorsGone    Code = "K0018" // the last build had processors of a team's own kiln that this one has not
 	NameOfRequest     Code = "K0019" // a file has the name that a rule may have meant a request by
 	GameNotStarted    Code = "K0020" // by [run]
+	VersionRequired   Code = "K0021" // [project] requires another Kiln
+	RuleOverridden    Code = "K0022" // a rule for one path says what a later pattern replaces
 )
 
 // Models (K1401..K1449).
@@ -252,6 +254,9 @@ const (
 	IDsConflict Code = "K0271" // two lines for one number or one resource
 	IDsChange   Code = "K0272" // with --locked: kiln.ids is not what it should be
 	IDsUnbuilt  Code = "K0273" // assets whose products are not known
+	IDsLost     Code = "K0254" // kiln.ids was missing
+	OtherKiln   Code = "K0256" // results of another version of Kiln are used again
+	IDsRenamed  Code = "K0255" // a file looks renamed, and its resources are new ones
 )
 
 // What is kept, and what a job may say (K0274..K0279).

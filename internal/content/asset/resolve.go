@@ -82,6 +82,7 @@ func (b *builder) resolve(chain []int32, byExtension string, folder bool) *group
 			g.resolved = append(g.resolved, r)
 		}
 	}
+	b.overridden(chain, g)
 	return g
 }
 

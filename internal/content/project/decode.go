@@ -21,6 +21,8 @@ type decoder struct {
 	expanded int // bytes that variables added
 
 	listing []Listed // strings of lists of patterns, in the order of the file
+
+	other *diag.Message // the project requires another version of Kiln
 }
 
 func (d *decoder) add(m *diag.Message) { d.diags = append(d.diags, m) }
@@ -66,6 +68,9 @@ func (d *decoder) keys(t *settings.Table, what string, keys []key) {
 			meant[diag.Nearest(e.Key, names)] = true
 			if m.Hint = diag.DidYouMean(e.Key, names); m.Hint == "" {
 				m.Hint = "it has " + strings.Join(names, ", ")
+				if v := d.names.kiln; v != "" {
+					m.WithNote("a newer Kiln may have it; this is %s", shortVersion(v))
+				}
 			}
 			d.add(m)
 		}

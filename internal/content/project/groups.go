@@ -17,6 +17,7 @@ import (
 type Names struct {
 	groups map[string][]Pattern
 	vars   []Variable
+	kiln   string // the version of Kiln that runs; "": it does not matter
 }
 
 // Group returns the patterns of a group.

@@ -21,6 +21,7 @@ func Parse(file string, data []byte, given Given) (*Project, diag.List) {
 	}
 	p := &Project{Output: "build", Roots: []Root{{Path: "assets"}}}
 	d.takeVars(root.Get("vars"), given)
+	d.names.kiln = given.Kiln
 	d.expandTable(root, "vars")
 	if e := root.Get("groups"); e != nil { // other tables use them
 		d.takeGroups(e)
@@ -46,6 +47,9 @@ func Parse(file string, data []byte, given Given) (*Project, diag.List) {
 	p.Names, p.Listed = d.names, d.listing
 	d.parcelsTogether(p)
 	d.constantsTogether(p)
+	if d.other != nil {
+		return p, diag.List{d.other}
+	}
 	return p, d.list()
 }
 
@@ -66,6 +70,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 		}},
 		{name: "kiln", take: func(e *settings.Entry) { p.Kiln, p.KilnSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 		{name: "ignore", take: func(e *settings.Entry) { p.Ignore = d.strs(e, `["*.bak"]`) }},
+		{name: "requires", take: d.requires},
 	})
 	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder)) {
 		d.bad(output, `write a folder inside the project, like "build"`, "output cannot be %q", p.Output)

@@ -211,6 +211,10 @@ func projectSchema() object {
 			"$ref": "#/$defs/folder", "description": "The Go package of the project's own kiln, by its folder in the project. Whichever kiln is called compiles and runs it.",
 		},
 		"ignore": texts("Files that are none, in .gitignore syntax."),
+		"requires": object{
+			"type": "string", "pattern": `^\s*(>=|<=|>|<|=)\s*v?[0-9]+(\.[0-9]+){0,2}\S*\s*(,\s*(>=|<=|>|<|=)\s*v?[0-9]+(\.[0-9]+){0,2}\S*\s*)*$`,
+			"description": "The versions of Kiln that can build the project, like >=0.4.",
+		},
 	}, "name")
 }
 

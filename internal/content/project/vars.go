@@ -21,6 +21,7 @@ import (
 type Given struct {
 	Set    map[string]string        // values by name
 	Getenv func(name string) string // nil: os.Getenv
+	Kiln   string                   // the version of Kiln that runs; "": it does not matter
 }
 
 // Variable is a value with a name.

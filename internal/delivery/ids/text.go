@@ -49,8 +49,9 @@ func Parse(file string, data []byte, merged bool) (*File, error) {
 		}
 		if mark := conflictMark(text); mark != 0 {
 			base = mark == '|'
-			if !merged {
-				p.fail(n, text, "an unfinished merge").WithHint("keep the lines of both sides, then run: kiln ids --repair")
+			if !merged && !p.marked {
+				p.marked = true // one message for all marks: one command handles them
+				p.fail(n, text, "an unfinished merge").WithHint("run: kiln ids --repair")
 			}
 			continue
 		}
@@ -83,6 +84,7 @@ type parser struct {
 	file     string
 	data     []byte
 	messages diag.List
+	marked   bool // the mark of a conflict was reported
 }
 
 func (p *parser) fail(line int, text, format string, args ...any) *diag.Message {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -31,6 +32,52 @@ func ReadNumbers(dir, name string, merged bool) (Numbers, error) {
 	return Numbers{f, text}, err
 }
 
+// KeptName is the copy of kiln.ids in the folder of Kiln's state, as the last build left it. If kiln.ids is missing, or empty, its numbers
+// count, so that no resource gets another one.
+const KeptName = "ids"
+
+// FindNumbers is ReadNumbers for kiln.ids, with the kept numbers if the file is lost.
+func FindNumbers(dir, state string, merged bool) (n Numbers, lost bool, err error) {
+	if n, err = ReadNumbers(dir, ids.FileName, merged); err != nil || len(n.Text) > 0 {
+		return n, false, err
+	}
+	kept, err := ReadNumbers(state, KeptName, false)
+	if err != nil || len(kept.Entries) == 0 || len(kept.Conflicts()) > 0 {
+		return n, false, nil
+	}
+	n.File = kept.File
+	return n, true, nil
+}
+
+// KeepNumbers keeps the text of kiln.ids. If it cannot, it is as if it had none; what else is in the folder cannot be written either then.
+func KeepNumbers(state string, text []byte) {
+	file := filepath.Join(state, KeptName)
+	if old, err := disk.ReadText(file, 0); err != nil || !bytes.Equal(old, text) {
+		if disk.Save(file, text) != nil {
+			os.Remove(file)
+		}
+	}
+}
+
+// Lost is the message about a kiln.ids that was written again. With kept, its numbers were known; else, it is nil if there was no file.
+func Lost(dir string, kept bool) *diag.Message {
+	pos := diag.Pos{File: ids.FileName}
+	switch git := inGit(dir, ids.FileName); {
+	case kept && git:
+		return diag.Warningf(diag.IDsLost, pos, "the file was missing; it was written again with the numbers of the last build").
+			WithHint("for those that git has, run: %s", restore)
+	case kept:
+		return diag.Warningf(diag.IDsLost, pos, "the file was missing; it was written again with the numbers of the last build")
+	case git:
+		return diag.Warningf(diag.IDsLost, pos, "the file was missing, and resources have new numbers; git has the file with those that they had").
+			WithHint("run: %s, then build again", restore)
+	}
+	return nil
+}
+
+// restore is the command for a file that is in git's index. It does not need git 2.23, as git restore does.
+const restore = "git checkout -- " + ids.FileName
+
 // Contradictions returns messages about contradictions, for example after a merge.
 func (n Numbers) Contradictions() diag.List {
 	var l diag.List
@@ -40,7 +87,7 @@ func (n Numbers) Contradictions() diag.List {
 		if c.SameID {
 			m = diag.Errorf(diag.IDsConflict, pos, "%d is the id of two resources: %s and %s", c.Second.ID, c.First.Name, c.Second.Name)
 		}
-		m.WithSource(n.Text, len([]rune(diag.SourceLine(n.Text, c.Second.Line)))).WithHint("after a merge, run: kiln ids --repair")
+		m.WithSource(n.Text, len([]rune(diag.SourceLine(n.Text, c.Second.Line)))).WithHint("run: kiln ids --repair")
 		l = append(l, m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
 	}
 	return l
@@ -74,10 +121,13 @@ func CheckNumbers(p *project.Project) diag.List {
 }
 
 // Stale is the error of a file that is not what the project needs, as it was read. It has the first of the changes, if there are any.
-func Stale(read Numbers, changes []ids.Change) *diag.Message {
+func Stale(dir string, read Numbers, changes []ids.Change) *diag.Message {
 	m := diag.Errorf(diag.IDsChange, diag.Pos{File: ids.FileName}, "the file is out of date")
 	if len(read.Text) == 0 {
 		m.Text = "the file is missing"
+		if inGit(dir, ids.FileName) {
+			return m.WithHint("git has it: run %s", restore)
+		}
 	} else if len(changes) > 0 {
 		const most = 3
 		var names []string
@@ -113,7 +163,7 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 // assignNames is ids.Assign for kiln.ids.
 func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*ids.File, error) {
 	s.reading(ids.FileName)
-	before, err := ReadNumbers(s.p.Dir, ids.FileName, false)
+	before, lost, err := FindNumbers(s.p.Dir, s.o.State, false)
 	if err != nil {
 		s.res.Again = before.Text == nil // its content is not known; the caller keeps everything
 		return nil, err
@@ -128,9 +178,17 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 	text := file.Format()
 	switch {
 	case before.Same(text):
+		if len(before.Text) > 0 {
+			KeepNumbers(s.o.State, text)
+		}
 		return file, nil
 	case s.o.Locked:
-		return nil, Stale(before, changes)
+		return nil, Stale(s.p.Dir, before, changes)
+	}
+	if len(before.Text) == 0 {
+		if m := Lost(s.p.Dir, lost); m != nil {
+			s.res.Notes = append(s.res.Notes, m)
+		}
 	}
 	return file, s.saveNumbers(text)
 }
@@ -141,6 +199,7 @@ func (s *shipment) saveNumbers(text []byte) error {
 		s.res.Again, s.unsure = true, true
 		return err
 	}
+	KeepNumbers(s.o.State, text)
 	s.wrote(ids.FileName)
 	if s.o.Reading != nil {
 		s.o.Reading(ids.FileName)
@@ -148,10 +207,13 @@ func (s *shipment) saveNumbers(text []byte) error {
 	return nil
 }
 
-// IDsIn returns what a project's kiln.ids has for products of assets. Of a file with the marks of a merge both sides count; one that
+// IDsIn returns what a project's kiln.ids, or what is kept of it in the folder of Kiln's state, has for products of assets. Of a file with the marks of a merge both sides count; one that
 // cannot be read has no number. Errors are those of an update, which reads the file as well.
-func IDsIn(dir string) func(asset, uuid, product string) (uint32, bool) {
-	text, err := disk.ReadText(filepath.Join(dir, ids.FileName), 0)
+func IDsIn(p *project.Project, state string) func(asset, uuid, product string) (uint32, bool) {
+	text, err := disk.ReadText(filepath.Join(p.Dir, ids.FileName), 0)
+	if (err == nil || errors.Is(err, fs.ErrNotExist)) && len(text) == 0 && Wanted(p) {
+		text, err = disk.ReadText(filepath.Join(state, KeptName), 0)
+	}
 	if err != nil {
 		text = nil
 	}

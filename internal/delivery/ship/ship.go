@@ -62,6 +62,7 @@ type Platform struct {
 // Options are the options of Update.
 type Options struct {
 	Output string                                    // the output folder, absolute
+	State  string                                    // the folder of Kiln's state, absolute
 	Match  func(pattern string) func(id string) bool // returns what a parcel's pattern means
 	Open   func(digest.Hash) (io.ReadCloser, error)  // opens the content of products
 	// Reports whether a parcel, by its path relative to the project folder, is unchanged; nil: none is.

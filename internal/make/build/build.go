@@ -271,8 +271,8 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	if s.Prev == nil && s.complete() && s.P.Config.Output == "" {
 		s.notes = append(s.notes, s.strangers().OfOld(s.P)...)
 	}
-	if s.complete() && s.P.Config.Output == "" {
-		s.notes = append(s.notes, s.source().CopiedAsIs()...)
+	if s.P.Config.Output == "" {
+		s.notes = append(s.notes, s.source().Once(s.complete())...)
 	}
 	if s.few != nil {
 		s.because = ""

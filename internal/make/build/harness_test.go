@@ -594,7 +594,7 @@ func sortedMessages(l diag.List) []string {
 	var all []string
 	for _, m := range l {
 		// What only a project with a past has, and what only a build that packs tells.
-		if m.Code != diag.StateDamaged && m.Code != diag.OrderGone && m.Code != diag.ParcelPlaceholders {
+		if m.Code != diag.StateDamaged && m.Code != diag.OrderGone && m.Code != diag.IDsLost && m.Code != diag.IDsRenamed && m.Code != diag.ParcelPlaceholders {
 			all = append(all, m.String())
 		}
 	}

@@ -103,8 +103,8 @@ func TestNumbers(t *testing.T) {
 	p.says("c.s", "77 true\n2 true\n0 false\n")
 	p.nothing()
 	p.remove("kiln.ids")
-	p.wants("d.s") // of c.s, what it made with these numbers is still known
-	p.says("c.s", "1 true\n2 true\n0 false\n")
+	p.wants("") // numbers stay
+	p.says("c.s", "77 true\n2 true\n0 false\n")
 	p.nothing()
 }
 

@@ -498,6 +498,42 @@ func (r *random) numbers() {
 	r.p.write(ids.FileName, strings.Join(lines, ""))
 }
 
+// kept are the lines of a lost kiln.ids as the build before left it, by what they are about; nil: it is not lost.
+func (r *random) kept() map[string]string {
+	if r.p.read(ids.FileName) != "" || !strings.Contains(projectFiles[r.project], "parcels") {
+		return nil
+	}
+	return numbersIn(r.p.read(".kiln/ids"))
+}
+
+// still compares the numbers of resources that there still are with those of a lost kiln.ids. What is kept for the next loss is the file.
+func (r *random) still(kept map[string]string) {
+	text := r.p.read(ids.FileName)
+	if strings.Contains(projectFiles[r.project], "parcels") && r.p.read(".kiln/ids") != text {
+		r.p.Errorf("kiln.ids is\n%s\nand what is kept is\n%s", text, r.p.read(".kiln/ids"))
+	}
+	now := numbersIn(text)
+	for name, number := range kept {
+		if n, ok := now[name]; ok && n != number {
+			r.p.Errorf("%s has number %s, and had %s before kiln.ids was lost", name, n, number)
+		}
+	}
+	if len(kept) > 0 {
+		r.note("%d numbers kept", len(kept))
+	}
+}
+
+// numbersIn are the numbers of a kiln.ids, by the rest of its lines.
+func numbersIn(text string) map[string]string {
+	all := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if f := strings.SplitN(line, "\t", 3); len(f) > 1 && line[0] != '#' {
+			all[f[0]+"\t"+strings.Join(f[2:], "\t")] = f[1]
+		}
+	}
+	return all
+}
+
 // output does something to the output tree.
 func (r *random) output() {
 	dir := r.outputDir()
@@ -709,7 +745,9 @@ func (r *random) step() {
 	if r.rng.IntN(4) == 0 {
 		r.order()
 	}
+	kept := r.kept()
 	b := r.p.build()
+	r.still(kept)
 	r.note("built %s; %d held by ignore", b.ran, b.held)
 	if b0 := r.p.build0(); b0.Built != 0 || b0.HeldByIgnore != b.held {
 		r.p.Errorf("built again: %s; %d held by ignore", b0.ran, b0.HeldByIgnore)

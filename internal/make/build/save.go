@@ -132,7 +132,7 @@ func (s *session) end() error {
 			return err
 		}
 	}
-	return workspace.RemoveAll(s.P.UnderWayPath())
+	return errors.Join(s.P.SaveVersion(), workspace.RemoveAll(s.P.UnderWayPath()))
 }
 
 // plain reports whether all messages come from jobs, kiln.toml and notices, and no ids of assets

@@ -32,7 +32,7 @@ func (s *Shipping) renumber(to *Shipment) {
 			}
 			if now == nil {
 				s.noteIDs(to) // before it is read
-				now = ship.IDsIn(s.P.Dir)
+				now = ship.IDsIn(s.P.Project, s.P.StatePlace())
 			}
 			if _, product := job.Numbered(o.Subject); now.Seen(t.Asset, product) != o.Value {
 				to.Renumbered, to.Again = true, true

@@ -124,7 +124,7 @@ func (s *Shipping) shipping(ctx context.Context) ship.Options {
 		known[f.File] = f
 	}
 	return ship.Options{
-		Output: s.P.OutputDir(), Workers: s.Workers, Locked: s.Locked, Compact: s.Compact,
+		Output: s.P.OutputDir(), State: s.P.StatePlace(), Workers: s.Workers, Locked: s.Locked, Compact: s.Compact,
 		Match: s.Named, Only: s.Only,
 		Open: func(h digest.Hash) (io.ReadCloser, error) {
 			f, err := s.W.Open(h)

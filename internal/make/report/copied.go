@@ -12,9 +12,9 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/processors"
 )
 
-// CopiedAsIs returns a message for each source format whose files are copied unchanged, when the first file of the
+// copiedAsIs returns a message for each source format whose files are copied unchanged, when the first file of the
 // format appears.
-func (s *Source) CopiedAsIs() diag.List {
+func (s *Source) copiedAsIs() diag.List {
 	count := map[string]int{}
 	note := func(a *asset.Asset) {
 		if e := processors.SourceFormat(a.Path); e != "" && a.Unasked() {

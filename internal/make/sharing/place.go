@@ -34,6 +34,8 @@ type Place struct {
 
 	Patience time.Duration // that a build has with slow answers, beyond what they save; 0: patience
 
+	Call time.Duration // that a call of the folder may take, besides what its bytes take; 0: the default of share.Patient
+
 	healthMu sync.Mutex
 	health   map[string]*share.Health // of reading from and writing to each cache, over the builds of a process
 	late     string                   // file that exists if the server could not be connected to lately; "": it is not recorded
@@ -96,12 +98,17 @@ func (p *Place) Open() (*Caches, error) {
 	c := &Caches{}
 	var errs []error
 	if p.Folder != "" {
-		f, err := folder.Open(p.Folder, p.Limit, p.ReadOnly)
+		opened := make(chan *folder.Folder, 1)
+		err := share.Within(p.Call, func() error {
+			f, err := folder.Open(p.Folder, p.Limit, p.ReadOnly)
+			opened <- f
+			return err
+		})
 		if err != nil {
 			errs = append(errs, &unopened{"the cache folder " + p.Folder, err})
 		} else {
-			c.Folder = f
-			c.add(p, FromFolder, "the cache folder "+p.Folder, f, !p.ReadOnly)
+			c.Folder = <-opened
+			c.add(p, FromFolder, "the cache folder "+p.Folder, share.NewPatient(c.Folder, p.Call), !p.ReadOnly)
 		}
 	}
 	if p.Remote != "" {

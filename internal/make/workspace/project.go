@@ -81,7 +81,7 @@ func Open(cfg Config) (*Workspace, error) {
 	p.served = sync.OnceValue(func() *cas.Store { return cas.OpenReadOnly(p.CasDir()) })
 	p.teamCode = sync.OnceValue(p.findTeamCode)
 	p.compiledIn()
-	pf, l := project.Load(cfg.Dir, project.Given{Set: cfg.Set})
+	pf, l := project.Load(cfg.Dir, project.Given{Set: cfg.Set, Kiln: cfg.Version})
 	if err := l.Err(); err != nil {
 		return nil, l
 	}
@@ -240,6 +240,26 @@ func (p *Workspace) BootPath() string { return filepath.Join(p.StatePlace(), "bo
 func (p *Workspace) UnderWay() bool {
 	_, err := os.Lstat(p.UnderWayPath())
 	return err == nil || p.Booted()
+}
+
+// versionPath is a file with the version of the Kiln that built last.
+func (p *Workspace) versionPath() string { return filepath.Join(p.StatePlace(), "version") }
+
+// Before returns the version of the Kiln that built last, if it is another than this; "" if it is not, or not known.
+func (p *Workspace) Before() string {
+	text, err := disk.ReadText(p.versionPath(), 1<<10)
+	if was := strings.TrimSpace(string(text)); err == nil && was != p.Config.Version {
+		return was
+	}
+	return ""
+}
+
+// SaveVersion records the version of this Kiln.
+func (p *Workspace) SaveVersion() error {
+	if text, err := disk.ReadText(p.versionPath(), 1<<10); err == nil && string(text) == p.Config.Version {
+		return nil
+	}
+	return os.WriteFile(p.versionPath(), []byte(p.Config.Version), 0o666)
 }
 
 // Booted reports whether the system has started again since the build before.

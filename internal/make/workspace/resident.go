@@ -243,7 +243,7 @@ func (in Inputs) Has(others Inputs) bool {
 
 // NamedInputs are the inputs that a project's kiln.toml names. The project need not be valid.
 func NamedInputs(cfg Config) Inputs {
-	pf, _ := project.Load(cfg.Dir, project.Given{Set: cfg.Set})
+	pf, _ := project.Load(cfg.Dir, project.Given{Set: cfg.Set, Kiln: cfg.Version})
 	if pf == nil {
 		file, _ := filepath.Abs(filepath.Join(cfg.Dir, project.File))
 		return Inputs{Files: []string{file}}

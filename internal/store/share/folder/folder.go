@@ -42,7 +42,9 @@ const usedAgain = time.Hour
 type Folder struct {
 	dir   string // including the version
 	limit int64
-	still bool // nothing is written or deleted
+	still bool        // nothing is written or deleted
+	mode  fs.FileMode // of the folder: what is made in it can be read and written by the same users, whatever the umask; 0: not known
+	gid   int         // its group; -1: not known
 	stamp string
 
 	temp    atomic.Int64
@@ -53,12 +55,12 @@ type Folder struct {
 var _ share.Cache = (*Folder)(nil)
 
 // Open opens a folder, and creates it if necessary. limit is in bytes; 0 means DefaultLimit. With readOnly, nothing is
-// deleted or written.
+// deleted or written; only the times of what is used are set.
 func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	f := &Folder{dir: filepath.Join(dir, "v1"), limit: limit, still: readOnly, stamp: fmt.Sprintf("%x-", rand.Uint64())}
+	f := &Folder{dir: filepath.Join(dir, "v1"), limit: limit, still: readOnly, gid: -1, stamp: fmt.Sprintf("%x-", rand.Uint64())}
 	if readOnly {
 		info, err := os.Stat(dir)
 		if err == nil && !info.IsDir() {
@@ -66,7 +68,10 @@ func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
 		}
 		return f, err
 	}
-	if err := os.MkdirAll(filepath.Join(f.dir, "tmp"), 0o777); err != nil {
+	if info, err := os.Stat(dir); err == nil { // it was there before: what its owner set counts
+		f.mode, f.gid = info.Mode(), group(info)
+	}
+	if err := f.mkdir(filepath.Join(f.dir, "tmp")); err != nil {
 		return nil, err
 	}
 	tag := filepath.Join(dir, "CACHEDIR.TAG") // so that backups skip the folder
@@ -74,6 +79,35 @@ func Open(dir string, limit int64, readOnly bool) (*Folder, error) {
 		disk.Save(tag, []byte("Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of Kiln. It can be deleted at any time.\n"))
 	}
 	return f, nil
+}
+
+// mkdir makes a folder, and those above it.
+func (f *Folder) mkdir(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	if up := filepath.Dir(path); len(path) > len(f.dir) {
+		if err := f.mkdir(up); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return err
+	}
+	f.settle(path, f.mode&(fs.ModePerm|fs.ModeSetgid))
+	return nil
+}
+
+// settle gives what was made the group and the mode of the folder.
+func (f *Folder) settle(path string, mode fs.FileMode) {
+	info, err := os.Lstat(path)
+	if err != nil || f.mode == 0 {
+		return
+	}
+	setGroup(path, info, f.gid)
+	if info.Mode()&(fs.ModePerm|fs.ModeSetgid) != mode {
+		os.Chmod(path, mode) // where it fails, the mode is as the umask has it
+	}
 }
 
 func (f *Folder) path(kind, name string) string {
@@ -207,6 +241,7 @@ func (f *Folder) write(path string, fill func(io.Writer) error) error {
 		err = cerr
 	}
 	if err == nil {
+		f.settle(tmp, f.mode&0o666)
 		err = f.name(tmp, path)
 	}
 	if err != nil {
@@ -221,7 +256,7 @@ func (f *Folder) create() (*os.File, error) {
 	tmp := filepath.Join(f.dir, "tmp", fmt.Sprintf("%s%d", f.stamp, f.temp.Add(1)))
 	file, err := disk.Create(tmp, 0o666)
 	if errors.Is(err, fs.ErrNotExist) { // the folder was emptied meanwhile
-		if err := os.MkdirAll(filepath.Dir(tmp), 0o777); err != nil {
+		if err := f.mkdir(filepath.Dir(tmp)); err != nil {
 			return nil, err
 		}
 		file, err = disk.Create(tmp, 0o666)
@@ -233,14 +268,14 @@ func (f *Folder) create() (*os.File, error) {
 func (f *Folder) name(tmp, path string) error {
 	dir := filepath.Dir(path)
 	if _, ok := f.made.Load(dir); !ok {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+		if err := f.mkdir(dir); err != nil {
 			return err
 		}
 		f.made.Store(dir, true)
 	}
 	err := disk.Replace(tmp, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+		if err := f.mkdir(dir); err != nil {
 			return err
 		}
 		err = disk.Replace(tmp, path)
@@ -279,8 +314,8 @@ func (f *Folder) touch(path string) {
 }
 
 func (f *Folder) touchSeen(path string, info fs.FileInfo) {
-	if now := time.Now(); !f.still && now.Sub(info.ModTime()) > usedAgain {
-		os.Chtimes(path, time.Time{}, now) // it fails for a user without write access
+	if time.Since(info.ModTime()) > usedAgain { // by readers too: what they use is not to be deleted by others
+		touchNow(path) // it fails for a user without write access
 	}
 }
 
