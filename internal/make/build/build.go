@@ -446,7 +446,7 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 	if r.Summary.LookedAt = s.looked; s.whole() {
 		r.Summary.Because = "it was asked for"
 	}
-	r.Summary.Warnings = report.Warnings(r.Messages)
+	r.Summary.Warnings = r.Messages.Total(diag.Warning)
 	s.source().OnlyAsked(r)
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil
