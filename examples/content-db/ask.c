@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 9 /* of the tables and views that this file uses */ };
+enum { APPLICATION = 0x4b696c6e /* "Kiln" */, VERSION = 10 /* of the tables and views that this file uses */ };
 
 static const struct question {
 	const char *name, *sql;

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 APPLICATION = 0x4B696C6E  # "Kiln"
-VERSION = 9  # of the tables and views that this file uses
+VERSION = 10  # of the tables and views that this file uses
 
 QUESTIONS = {
     "products": "SELECT platform, type, file, size FROM products WHERE asset = ? ORDER BY platform, file",

@@ -507,6 +507,30 @@ func TestHarmlessProductLost(t *testing.T) {
 	}
 }
 
+// TestHarmlessUndone: a task whose input is as it was before the last run does not get back what was made from an older state of what is
+// harmless.
+func TestHarmlessUndone(t *testing.T) {
+	w, s := newWorld(), newStore()
+	a := w.add("a", nil)
+	a.Run = func(r *engine.Run) (engine.Output, error) {
+		stamp, _ := w.see(r, "stamp")
+		f, _ := w.see(r, "f")
+		return engine.Output{Products: []engine.Product{{SubID: 1, Name: "p", Hash: w.blob(stamp + f)}}}, nil
+	}
+	o := engine.Options{Workers: 1, Harmless: func(_ *engine.Task, o *engine.Observation) bool { return o.Subject == "stamp" }}
+	for _, c := range []struct{ stamp, f, ran, product string }{
+		{"1", "old", "a", "1old"}, {"2", "old", "", "1old"}, {"2", "new", "a", "2new"}, {"2", "old", "a", "2old"}, {"3", "old", "", "2old"},
+		{"1", "old", "", "2old"}, {"2", "new", "", "2new"},
+	} {
+		w.files["stamp"], w.files["f"] = c.stamp, c.f
+		r := must(t, w, s, o, w.all())["a"]
+		wantRan(t, w, strings.Fields(c.ran)...)
+		if r.Trace.Products[0].Hash != digest.Of([]byte(c.product)) {
+			t.Errorf("stamp %s, f %s: not product %s", c.stamp, c.f, c.product)
+		}
+	}
+}
+
 func TestReasons(t *testing.T) {
 	w, s := newWorld(), newStore()
 	product := engine.Product{SubID: 1, Name: "p", Hash: w.blob("p")}

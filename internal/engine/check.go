@@ -253,10 +253,10 @@ func (b *build) compare(n *node, t *Trace) (holds bool, why *Reason, wait bool) 
 }
 
 // harmless reports whether a trace may hold although an observation differs. A failed one may not, because what made it fail is not
-// harmless. Nor may one that a twin lent, because the task has not run with what that one observed. Nor may an older one if only the
-// products of the last one are lost: that one is the better result.
+// harmless. Nor may one that a twin lent, because the task has not run with what that one observed. Nor may an older one: it was made from
+// an older state of what is harmless than the last one.
 func (b *build) harmless(n *node, t *Trace, o *Observation) bool {
-	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at < n.own && n.why.Cause != ProductLost && b.opts.Harmless(n.task, o)
+	return b.opts.Harmless != nil && t.Outcome == Succeeded && n.at == 0 && n.own > 0 && b.opts.Harmless(n.task, o)
 }
 
 // valueOf is the present value of an observation of another task, which is nil if there is none, or false if n has to wait for it.

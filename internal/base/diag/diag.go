@@ -4,7 +4,6 @@
 package diag
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -46,10 +45,12 @@ type Message struct {
 	Pos
 	Length int      `json:"length,omitempty"` // characters to underline
 	Text   string   `json:"text"`
-	Line   string   `json:"source,omitempty"` // the line itself
-	Hint   string   `json:"hint,omitempty"`   // what to do next
-	Notes  []string `json:"notes,omitempty"`  // why, and what else is affected
-	More   []string `json:"more,omitempty"`   // further subjects of the same message; the text has their number
+	Line   string   `json:"source,omitempty"`        // the line itself, or the part around Column
+	From   int      `json:"source_column,omitempty"` // column of the first character of Line; 0: 1
+	Hint   string   `json:"hint,omitempty"`          // what to do next
+	Notes  []string `json:"notes,omitempty"`         // why, and what else is affected
+	More   []string `json:"more,omitempty"`          // further subjects of the same message; the text has their number
+	Count  int      `json:"count,omitempty"`         // of a message that stands for others of its code: how many; see Collector
 }
 
 // Errorf makes an error message.
@@ -77,8 +78,7 @@ func (m *Message) WithNote(format string, args ...any) *Message {
 // WithSource sets the line to show, from the file's text, and the number of characters to
 // underline.
 func (m *Message) WithSource(text []byte, length int) *Message {
-	m.Line, m.Length = SourceLine(text, m.Pos.Line), length
-	return m
+	return m.WithLine(NewLines(text), length)
 }
 
 // Error makes a message usable as an error inside Kiln.
@@ -93,24 +93,6 @@ func (m *Message) Error() string {
 
 // ID is equal for equal messages: place, text and notes.
 func (m *Message) ID() string { return strings.Join(append([]string{m.Error()}, m.Notes...), "\n") }
-
-// maxSourceLine is the longest line that is shown completely, in characters: a minified JSON of a
-// megabyte is not readable.
-const maxSourceLine = 160
-
-// SourceLine returns line n of a text, counted from 1, without its end; "" if there is none or it is
-// not text.
-func SourceLine(text []byte, n int) string {
-	for ; n > 1 && len(text) > 0; n-- {
-		_, text, _ = bytes.Cut(text, []byte("\n"))
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	line = bytes.TrimRight(line, "\r")
-	if n != 1 || !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
-		return ""
-	}
-	return string(line)
-}
 
 // Style is how a message is shown. The zero Style is plain.
 type Style struct {
@@ -167,13 +149,12 @@ func (m *Message) Write(w io.Writer, st Style) error {
 // excerpt returns the line to show, the columns of a terminal before the mark, and the columns of the mark; 0 if there
 // is none.
 func (m *Message) excerpt() (line string, space, mark int) {
-	line, col := window(m.Line, m.Column)
-	line = strings.ReplaceAll(harmless(line), "\t", " ")
+	line = strings.ReplaceAll(harmless(m.Line), "\t", " ")
 	if m.Column < 1 {
 		return line, 0, 0
 	}
 	r := []rune(line)
-	from := min(col-1, len(r))
+	from := min(max(m.Column-max(m.From, 1), 0), len(r))
 	to := min(from+max(1, m.Length), len(r))
 	return line, columns(r[:from]), max(1, columns(r[from:to]))
 }
@@ -211,16 +192,6 @@ func wide(r rune) bool {
 		return true
 	}
 	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi)
-}
-
-// window cuts a long line so that the column stays visible.
-func window(line string, col int) (string, int) {
-	r := []rune(line)
-	if len(r) <= maxSourceLine {
-		return line, max(col, 1)
-	}
-	from := max(0, min(col-maxSourceLine/2, len(r)-maxSourceLine))
-	return string(r[from : from+maxSourceLine]), max(col-from, 1)
 }
 
 func (m *Message) String() string {

@@ -75,17 +75,18 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 func TestWindow(t *testing.T) {
 	long := []rune(strings.Repeat("0123456789", 50))
 	for col := 1; col <= len(long)+20; col++ {
-		line, at := window(string(long), col)
-		if n := utf8.RuneCountInString(line); n != maxSourceLine {
+		m := Errorf(JobFailed, Pos{"f", 1, col}, "x").WithSource([]byte(string(long)), 1)
+		line, at := m.Line, col-max(m.From, 1)
+		if n := utf8.RuneCountInString(line); n != maxLine {
 			t.Fatalf("column %d: %d characters", col, n)
 		}
-		if col <= len(long) && []rune(line)[at-1] != long[col-1] {
-			t.Errorf("column %d: the mark is below %q", col, []rune(line)[at-1])
+		if col <= len(long) && []rune(line)[at] != long[col-1] {
+			t.Errorf("column %d: the mark is below %q", col, []rune(line)[at])
 		}
 	}
 }
 
-func TestSourceLine(t *testing.T) {
+func TestLine(t *testing.T) {
 	huge := strings.Repeat("x", 1<<17)
 	for _, c := range []struct {
 		text string
@@ -97,7 +98,7 @@ func TestSourceLine(t *testing.T) {
 		{"a\n\xff\nb", 2, ""}, {"a\n\xff\nb", 3, "b"}, {"a\x00b", 1, ""}, {huge + "\nb", 2, "b"}, {huge + "\n" + huge, 2, huge}, {huge, 1, huge},
 		{strings.Repeat("\n", 70000) + "deep\n", 70001, "deep"}, {strings.Repeat("ab\n", 50000) + "z", 50001, "z"}, {"a", 1 << 30, ""},
 	} {
-		if got := SourceLine([]byte(c.text), c.n); got != c.want {
+		if got := NewLines([]byte(c.text)).Line(c.n); got != c.want {
 			t.Errorf("line %d of %.20q...: %.20q, not %.20q", c.n, c.text, got, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,10 +16,6 @@ const mostPlaces = 3
 // their number, the text of the first, and the first three places. Messages that were shown already, by their
 // IDs, are counted and left out. all says how to see each.
 func Condense(l List, shown map[string]bool, all string) List {
-	type kind struct {
-		code     Code
-		severity Severity
-	}
 	groups := map[kind]List{}
 	for _, m := range l {
 		k := kind{m.Code, m.Severity}
@@ -46,20 +43,27 @@ func (l List) one(all string) *Message {
 	var places []string
 	same := true
 	for _, x := range l {
+		if x.Count > 0 {
+			continue // it is counted, and is not one itself
+		}
 		same = same && x.Text == l[0].Text
 		if p := x.Pos.String(); p != "" && len(places) < mostPlaces {
 			places = append(places, p)
 		}
 	}
-	m.Text = fmt.Sprintf("%d times, first: %s", len(l), l[0].Text)
+	total := l.Total(m.Severity)
+	m.Text = fmt.Sprintf("%d times, first: %s", total, l[0].Text)
 	if same {
-		m.Text = fmt.Sprintf("%d times: %s", len(l), l[0].Text)
+		m.Text = fmt.Sprintf("%d times: %s", total, l[0].Text)
 	}
 	if len(places) > 0 {
 		m.Text += "; at " + strings.Join(places, ", ")
-		if n := len(l) - len(places); n > 0 {
+		if n := total - len(places); n > 0 {
 			m.Text += fmt.Sprintf(" and %d more", n)
 		}
+	}
+	if listed := len(slices.DeleteFunc(slices.Clone(l), func(x *Message) bool { return x.Count > 0 })); listed < len(l) {
+		all = strings.Replace(all, "all of them", fmt.Sprintf("%d of them", listed), 1)
 	}
 	m.Hint = fmt.Sprintf("%s; `kiln explain %s` says what it means", all, m.Code)
 	return m

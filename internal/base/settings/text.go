@@ -8,20 +8,13 @@ import (
 // in a rule often shows only when the assets are known.
 type Text struct {
 	file  string
-	data  []byte
-	lines []int // start of each line
+	lines *diag.Lines
 }
 
 // NewText returns a file's text; file is its path relative to the project folder, with forward
 // slashes.
 func NewText(file string, data []byte) *Text {
-	t := &Text{file: file, data: data, lines: []int{0}}
-	for i, c := range data {
-		if c == '\n' {
-			t.lines = append(t.lines, i+1)
-		}
-	}
-	return t
+	return &Text{file, diag.NewLines(data)}
 }
 
 // At is a place in it: length characters from a line and column, which count from 1.
@@ -55,10 +48,10 @@ func (s Span) Source() string {
 }
 
 func (s Span) line() string {
-	if s.text == nil || s.Line < 1 || s.Line > len(s.text.lines) {
+	if s.text == nil {
 		return ""
 	}
-	return diag.SourceLine(s.text.data[s.text.lines[s.Line-1]:], 1)
+	return s.text.lines.Line(s.Line)
 }
 
 // Errorf makes an error with this place.
@@ -72,6 +65,8 @@ func (s Span) Warningf(code diag.Code, format string, args ...any) *diag.Message
 }
 
 func (s Span) show(m *diag.Message) *diag.Message {
-	m.Line, m.Length = s.line(), s.Length
+	if m.Length = s.Length; s.text != nil {
+		m.WithLine(s.text.lines, s.Length)
+	}
 	return m
 }

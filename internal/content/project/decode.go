@@ -10,9 +10,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 )
 
-// maxMessages is how many messages of one file are reported.
-const maxMessages = 100
-
 // decoder reads tables strictly: it reports an error, ignores the entry and continues.
 type decoder struct {
 	diags diag.List
@@ -27,16 +24,12 @@ type decoder struct {
 
 func (d *decoder) add(m *diag.Message) { d.diags = append(d.diags, m) }
 
-// list returns the messages in the order of the file, at most maxMessages.
+// list returns the messages in the order of the file.
 func (d *decoder) list() diag.List {
 	slices.SortStableFunc(d.diags, func(a, b *diag.Message) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Column, b.Column))
 	})
-	if n := len(d.diags); n > maxMessages {
-		d.diags = append(d.diags[:maxMessages:maxMessages],
-			&diag.Message{Severity: diag.Error, Code: diag.ProjectSyntax, Pos: diag.Pos{File: d.diags[0].File}, Text: "too many mistakes to list them all", Hint: "correct those above first"})
-	}
-	return d.diags
+	return diag.Limit(d.diags)
 }
 
 // key is a valid key of a table, with the function that reads its value.

@@ -304,7 +304,7 @@ func TestLimits(t *testing.T) {
 		"mistakes":      head + strings.Repeat("[[rules]]\n", 5000),
 	} {
 		_, l := Parse(File, []byte(text), Given{})
-		if l.Err() == nil || len(l) > maxMessages+1 {
+		if l.Err() == nil || len(l) > diag.MostMessages+1 {
 			t.Errorf("%s: %d messages", name, len(l))
 		}
 	}

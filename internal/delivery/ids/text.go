@@ -34,7 +34,7 @@ var errFull = fmt.Errorf("more than %d resources", Limit)
 // Conflicts. Conflict marks of a merge are errors, unless merged is true: then both sides are read. The error is a
 // diag.List with places.
 func Parse(file string, data []byte, merged bool) (*File, error) {
-	p := parser{file: file, data: data}
+	p := parser{file: file, lines: diag.NewLines(data)}
 	if len(data) > maxFile {
 		return nil, diag.List{diag.Errorf(diag.IDsSyntax, diag.Pos{File: file}, "the file has %d bytes, more than %d", len(data), maxFile)}
 	}
@@ -71,27 +71,22 @@ func Parse(file string, data []byte, merged bool) (*File, error) {
 		e.Identity() // once, not at each use
 		f.Entries = append(f.Entries, e)
 	}
-	if err := p.messages.Err(); err != nil {
+	if err := p.messages.List().Err(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// maxMessages is how many errors of one file are reported.
-const maxMessages = 20
-
 type parser struct {
 	file     string
-	data     []byte
-	messages diag.List
+	lines    *diag.Lines
+	messages diag.Collector
 	marked   bool // the mark of a conflict was reported
 }
 
 func (p *parser) fail(line int, text, format string, args ...any) *diag.Message {
 	m := diag.Errorf(diag.IDsSyntax, diag.Pos{File: p.file, Line: line, Column: 1}, format, args...)
-	if len(p.messages) < maxMessages {
-		p.messages = append(p.messages, m.WithSource(p.data, utf8.RuneCountInString(text)))
-	}
+	p.messages.Add(m.WithLine(p.lines, utf8.RuneCountInString(text)))
 	return m
 }
 

@@ -48,17 +48,12 @@ type line struct {
 	number int // in the file, from 1; 0: it is new
 }
 
-// mostWrong is how many wrong lines are reported.
-const mostWrong = 10
-
 // Parse reads a file. The messages are errors with places; wrong lines are ignored, and so is everything beyond a
 // limit.
 func Parse(file string, text []byte) (*List, diag.List) {
-	var bad diag.List
+	var bad diag.Collector
 	wrong := func(number int, hint, format string, args ...any) {
-		if len(bad) < mostWrong {
-			bad = append(bad, diag.Errorf(diag.OrderWrong, diag.Pos{File: file, Line: number, Column: 1}, format, args...).WithHint("%s", hint))
-		}
+		bad.Add(diag.Errorf(diag.OrderWrong, diag.Pos{File: file, Line: number, Column: 1}, format, args...).WithHint("%s", hint))
 	}
 	l := &List{exact: map[string]int{}}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -79,10 +74,10 @@ func Parse(file string, text []byte) (*List, diag.List) {
 			continue
 		case len(l.lines) == maxLines:
 			wrong(number, "folders and globs say more with less", "the order has more than %d lines", maxLines)
-			return l, bad
+			return l, bad.List()
 		case x.name == "" && len(l.globs) == maxGlobs:
 			wrong(number, "name the resources", "the order has more than %d folders and globs", maxGlobs)
-			return l, bad
+			return l, bad.List()
 		}
 		x.above, x.number = above, number
 		above = nil
@@ -92,7 +87,7 @@ func Parse(file string, text []byte) (*List, diag.List) {
 		wrong(number+1, "no name of a resource is so long", "the line has more than %d bytes", maxLine)
 	}
 	l.below = above
-	return l, bad
+	return l, bad.List()
 }
 
 // meta are the characters that make a name a glob.

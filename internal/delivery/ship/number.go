@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -80,17 +81,18 @@ const restore = "git checkout -- " + ids.FileName
 
 // Contradictions returns messages about contradictions, for example after a merge.
 func (n Numbers) Contradictions() diag.List {
-	var l diag.List
+	var l diag.Collector
+	lines := diag.NewLines(n.Text)
 	for _, c := range n.Conflicts() {
 		pos := diag.Pos{File: ids.FileName, Line: c.Second.Line, Column: 1}
 		m := diag.Errorf(diag.IDsConflict, pos, "%s has an id already: %d", c.Second.Name, c.First.ID)
 		if c.SameID {
 			m = diag.Errorf(diag.IDsConflict, pos, "%d is the id of two resources: %s and %s", c.Second.ID, c.First.Name, c.Second.Name)
 		}
-		m.WithSource(n.Text, len([]rune(diag.SourceLine(n.Text, c.Second.Line)))).WithHint("run: kiln ids --repair")
-		l = append(l, m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
+		m.WithLine(lines, utf8.RuneCountInString(lines.Line(c.Second.Line))).WithHint("run: kiln ids --repair")
+		l.Add(m.WithNote("the first is at %s:%d", ids.FileName, c.First.Line))
 	}
-	return l
+	return l.List()
 }
 
 // Same reports whether the file has this text already, or does not exist and the text has no

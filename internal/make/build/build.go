@@ -406,8 +406,11 @@ func (s *session) runEngine(ctx context.Context) error {
 	return err
 }
 
-// ended reports a job that has just finished.
+// ended reports a job that has just finished, if its result is final. The others are in the report.
 func (s *session) ended(r *engine.Result) {
+	if !s.W.Final(r) {
+		return
+	}
 	if s.req.Done != nil {
 		s.req.Control.Ended(s.Set, r, s.req.Done)
 	}
@@ -446,7 +449,7 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 	if r.Summary.LookedAt = s.looked; s.whole() {
 		r.Summary.Because = "it was asked for"
 	}
-	r.Summary.Warnings = report.Warnings(r.Messages)
+	r.Summary.Warnings = r.Messages.Total(diag.Warning)
 	s.source().OnlyAsked(r)
 	r.Summary.Seconds = time.Since(s.start).Seconds()
 	return r, nil

@@ -32,7 +32,7 @@ func (s *session) report() *report.Report {
 	t := s.sharing.Traffic()
 	r.Summary.Downloaded, r.Summary.Uploaded, r.Summary.Saved = t.Downloaded, t.Uploaded, t.Saved
 	r.Messages = s.source().Collect()
-	r.Summary.Warnings = report.Warnings(r.Messages)
+	r.Summary.Warnings = r.Messages.Total(diag.Warning)
 	r.Summary.NoteWritten(s.wrote, s.P.Output)
 	s.notices.Failed, s.notices.Held = r.Summary.AssetsFailed, r.Held
 	r.Summary.Seconds = time.Since(s.start).Seconds()

@@ -43,14 +43,15 @@ type Request struct {
 	Outcomes  report.Outcomes        // which outcomes to report
 	Control   *control.Control       // with it a watcher influences the build; may be nil
 	Tell      Tell                   // may be nil
-	Done      func(report.Outcome)   // called for each job that ran, from several goroutines; may be nil
+	Done      func(report.Outcome)   // called like Tell, for each job that ran; may be nil
 	Placed    func([]report.Outcome) // called in a build of few tasks when all outputs are in place, before the state is written; may be nil
 	Reporter  Reporter
 
 	done again // why builds just before this one were not enough
 }
 
-// Tell is called for each job that ran, with its messages, as soon as it ends; and, without a job, for
-// messages that belong to none, as soon as they are known. It is called from several goroutines. The report
-// of the build contains all of them again, in order, with those of jobs that did not run.
+// Tell is called for each job that ran, with its messages, as soon as it ends, if its result is final for this
+// request (see [job.World.Final]); and, without a job, for messages that belong to none, as soon as they are known.
+// It is called from several goroutines. The report of the build contains all of them again, in order, with all that are
+// final only at its end, and those of jobs that did not run.
 type Tell func(*report.JobReport, diag.List)

@@ -37,9 +37,9 @@ type Job struct {
 	tools    map[string]*Tool
 	writers  []*writer
 	products []engine.Product
-	warnings []*diag.Message
-	shown    map[string]string // source paths by their displayed form
-	quotes   map[string][]byte // source files of which messages quote lines, by path
+	warnings diag.Collector
+	shown    map[string]string      // source paths by their displayed form
+	quotes   map[string]*diag.Lines // source files of which messages quote lines, by path
 	scratch  string
 	ended    bool
 	passing  error          // the first that may pass: what the processor made of it is worth nothing
@@ -395,7 +395,7 @@ func (j *Job) Warn(p processor.Problem) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.ended {
-		j.warnings = append(j.warnings, m)
+		j.warnings.Add(m)
 	}
 }
 

@@ -52,54 +52,64 @@ func (w *World) DisplayAsset(a *asset.Asset) string {
 	return w.Display(a.Path)
 }
 
+// said returns what a job that ended with an error, or nil, has to say: its warnings, and the problems that the error holds.
+func (j *Job) said(err error) diag.List {
+	var c diag.Collector
+	j.mu.Lock() // what a processor left running may still hold it
+	warnings := j.warnings.List()
+	j.mu.Unlock()
+	for _, m := range warnings {
+		c.Add(m)
+	}
+	j.messages(err, c.Add)
+	return c.List()
+}
+
 // messages turns a job's error into messages. One error may hold several problems.
-func (j *Job) messages(err error) diag.List {
+func (j *Job) messages(err error, add func(*diag.Message)) {
 	if err == nil {
-		return nil
+		return
 	}
 	var cycle *engine.CycleError
 	var need *engine.NeedError
 	here := diag.Pos{File: j.display(j.t.Asset.Path)}
 	switch {
 	case errors.As(err, &cycle):
-		return diag.List{diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Cycle)).
-			WithHint("remove one of these dependencies")}
+		add(diag.Errorf(diag.Cycle, here, "%s", cycleText(cycle.Cycle)).WithHint("remove one of these dependencies"))
 	case errors.As(err, &need) && strings.HasPrefix(task.JobOf(need.Root), task.Name(j.t.Asset.ID, j.t.Among(), "")+task.PartMark):
-		return nil // a part of the same job has reported the reason
+		// a part of the same job has reported the reason
 	case errors.As(err, &need):
-		if l := j.needProblems(err); len(l) > 0 {
-			return l
+		if j.needProblems(err, add) {
+			return
 		}
 		m := diag.Errorf(diag.NeedsFailed, here, "needs %s, which failed", task.AssetOf(need.Name))
 		if need.Root != need.Name {
 			m.WithNote("the cause is %s", task.AssetOf(need.Root))
 		}
-		return diag.List{m}
+		add(m)
+	case !j.problems(err, add):
+		add(j.plain(err))
 	}
-	l := j.problems(err)
-	if len(l) == 0 {
-		l = diag.List{j.plain(err)}
-	}
-	return l
 }
 
-// needProblems are the problems in which a processor itself explains why it needed something that failed.
-func (j *Job) needProblems(err error) diag.List {
+// needProblems adds the problems in which a processor itself explains why it needed something that failed, and reports whether there
+// are any.
+func (j *Job) needProblems(err error, add func(*diag.Message)) (some bool) {
 	switch e := err.(type) {
 	case *processor.Problem:
 		var need *engine.NeedError
-		if m := j.problem(e); errors.As(e.Err, &need) {
+		if errors.As(e.Err, &need) {
+			m := j.problem(e)
 			m.Code = diag.NeedsFailed
-			return diag.List{m}
+			add(m)
+			return true
 		}
 	case interface{ Unwrap() []error }:
-		var l diag.List
 		for _, x := range e.Unwrap() {
-			l = append(l, j.needProblems(x)...)
+			some = j.needProblems(x, add) || some
 		}
-		return l
 	}
-	return nil
+	return some
 }
 
 // plain returns the message for an error without a code of its own.
@@ -122,28 +132,31 @@ func (j *Job) plain(err error) *diag.Message {
 	return diag.Errorf(diag.JobFailed, here, "processor %q: %s", j.t.Proc.Info.Name, text)
 }
 
-// problems collects the problems and messages in a tree of errors.
-func (j *Job) problems(err error) diag.List {
+// problems adds the problems and messages in a tree of errors, and reports whether there are any.
+func (j *Job) problems(err error, add func(*diag.Message)) (some bool) {
 	switch e := err.(type) {
 	case nil:
-		return nil
+		return false
 	case *diag.Message:
-		return diag.List{e}
+		own := *e // several jobs may have it
+		own.Notes = slices.Clone(e.Notes)
+		add(&own)
+		return true
 	case *processor.Problem:
-		return diag.List{j.problem(e)}
+		add(j.problem(e))
+		return true
 	case interface{ Unwrap() []error }:
-		var l diag.List
 		for _, x := range e.Unwrap() {
-			l = append(l, j.problems(x)...)
+			some = j.problems(x, add) || some
 		}
-		return l
+		return some
 	case interface{ Unwrap() error }:
-		return j.problems(e.Unwrap())
+		return j.problems(e.Unwrap(), add)
 	}
-	return nil
+	return false
 }
 
-// problem turns a processor's problem into a message, with its line.
+// problem turns a processor's problem into a message. Its line is added by quote, if the message is one of those that are kept.
 func (j *Job) problem(p *processor.Problem) *diag.Message {
 	path := p.Path
 	if path == "" {
@@ -156,37 +169,54 @@ func (j *Job) problem(p *processor.Problem) *diag.Message {
 	m := diag.Errorf(code, diag.Pos{File: j.display(path), Line: p.Line, Column: p.Column}, "%s", p.Text)
 	m.Hint = p.Hint
 	if p.Line > 0 {
-		if text := j.quoted(path); text != nil {
-			m.WithSource(text, max(1, p.Length))
-		}
+		m.Length = max(1, p.Length)
 	}
 	return m
 }
 
+// quote adds the lines of source files to messages about them.
+func (j *Job) quote(l diag.List) {
+	for _, m := range l {
+		if m.Pos.Line < 1 || m.Length == 0 || m.Line != "" {
+			continue
+		}
+		j.mu.Lock()
+		path, ok := j.shown[m.File]
+		j.mu.Unlock()
+		if !ok {
+			continue
+		}
+		if lines := j.quoted(path); lines != nil {
+			m.WithLine(lines, m.Length)
+		} else {
+			m.Length = 0
+		}
+	}
+}
+
 // quoted reads a source file of which a message quotes a line; nil if there is none. It counts as observed by the job,
 // so that the quoted line and the job's result are of the same state. The file is read once.
-func (j *Job) quoted(path string) []byte {
+func (j *Job) quoted(path string) *diag.Lines {
 	i, _, ok := j.w.Table.Find(path)
 	if !ok || j.w.Table.At(i).Stat.Size > maxSourceText {
 		return nil
 	}
 	j.mu.Lock()
-	text, known := j.quotes[path]
+	lines, known := j.quotes[path]
 	j.mu.Unlock()
 	if known {
-		return text
+		return lines
 	}
-	text, err := j.ReadFile(path)
-	if err != nil {
-		text = nil
+	if text, err := j.ReadFile(path); err == nil {
+		lines = diag.NewLines(text)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.quotes == nil {
-		j.quotes = map[string][]byte{}
+		j.quotes = map[string]*diag.Lines{}
 	}
-	j.quotes[path] = text
-	return text
+	j.quotes[path] = lines
+	return lines
 }
 
 // noAsset begins the message about an asset that is missing; its name follows.

@@ -430,8 +430,8 @@ func (j *Job) without(name string) (uuid string) {
 	m.Severity = diag.Note
 	m.WithNote("the reference to it is optional: the game does without it")
 	j.mu.Lock()
-	if !j.ended && !slices.ContainsFunc(j.warnings, func(w *diag.Message) bool { return w.Severity == diag.Note && w.Text == m.Text }) {
-		j.warnings = append(j.warnings, m)
+	if !j.ended {
+		j.warnings.Add(m)
 	}
 	j.mu.Unlock()
 	if uuid, ok := processor.UUIDOf(name); ok {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -27,6 +28,25 @@ type Span struct {
 	Bytes int64  // that were moved
 	Note  string // what it was about, and what came of it
 }
+
+// Final reports whether the result of a job that has just run is the last one of this build, and may be reported. It is not if the job, or
+// one that it needs, saw what the end of a build may change (resource ids, what parcels hold) or could not read what was lost, because
+// then another pass may follow, in which it runs again; if it failed in a way that may pass; and if it is a request, or failed because of
+// others: what these say, and the cause, is only complete at the end.
+func (w *World) Final(r *engine.Result) bool {
+	if t := TaskOf(r); t.Request() || r.Trace.Outcome == engine.NeedsFailed || r.Trace.Outcome != engine.Succeeded && r.Trace.ID == 0 {
+		return false
+	}
+	w.mu.Lock()
+	asked := w.Finder != nil || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Lost // a build of few tasks does not know what others asked for
+	w.mu.Unlock()
+	return !asked || !slices.ContainsFunc(r.Trace.Observations, func(o engine.Observation) bool {
+		return !slices.Contains(ofThePass, o.Kind)
+	})
+}
+
+// ofThePass are the kinds of observations that are the same in each pass of a build.
+var ofThePass = []engine.Kind{SawFile, SawExists, SawGlob, SawAsset, SawTool, SawEnv, SawRoots, SawNamed, SawSettings}
 
 // Silent reports nothing.
 type Silent struct{}

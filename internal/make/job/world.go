@@ -461,12 +461,12 @@ func (w *World) run(r *engine.Run) (out engine.Output, err error) {
 	j := &Job{w: w, t: t, run: r}
 	defer j.freed()
 	defer func() {
-		j.problems(err) // before the run ends, because messages quote files, which is an observation
+		j.quote(j.said(err)) // before the run ends, because it reads files, which is an observation
 		if cerr := j.close(); err == nil {
 			err = cerr
 		}
 		j.mu.Lock() // what a processor left running may still hold it
-		passing, warnings, memory, away := j.passing, j.warnings, j.memory, j.away
+		passing, memory, away := j.passing, j.memory, j.away
 		j.mu.Unlock()
 		if o := r.Torn(); o != nil {
 			err = AsPassing(j.torn(o))
@@ -487,7 +487,9 @@ func (w *World) run(r *engine.Run) (out engine.Output, err error) {
 				}
 			}
 		}
-		out.Messages = j.keep(append(slices.Clone(warnings), j.messages(err)...))
+		said := j.said(err)
+		j.quote(said)
+		out.Messages = j.keep(said)
 	}()
 	err = errExit
 	done := make(chan struct{})

@@ -158,17 +158,6 @@ func (r *Report) assetsRun() int {
 	return n
 }
 
-// Warnings counts warnings.
-func Warnings(l diag.List) int {
-	n := 0
-	for _, m := range l {
-		if m.Severity == diag.Warning {
-			n++
-		}
-	}
-	return n
-}
-
 // Source is the input of a report.
 type Source struct {
 	*results.Set
@@ -520,6 +509,6 @@ func Unchanged(prev *state.Snapshot, more diag.List, took time.Duration) *Report
 	messages := append(more, diag.Decode[*diag.Message](prev.Messages)...)
 	return &Report{Messages: messages, Held: held, Summary: Summary{
 		Assets: t.Assets, Jobs: t.Jobs, Reused: t.Jobs, Requests: t.Requests, Failed: t.Failed, Products: t.Products, Bytes: t.Bytes,
-		AssetsFailed: failed, HeldByIgnore: held, Warnings: Warnings(messages), Seconds: took.Seconds(),
+		AssetsFailed: failed, HeldByIgnore: held, Warnings: messages.Total(diag.Warning), Seconds: took.Seconds(),
 	}}
 }

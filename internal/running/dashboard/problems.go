@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 )
@@ -36,7 +35,7 @@ type message struct {
 // messages queries messages of a kind, root causes first, and merges those that differ only by platform. Messages about
 // the project without a place come last: that a parcel was not packed is the consequence of a failed asset.
 func (d *Dashboard) messages(ctx context.Context, where string, p params, limit int) ([]message, error) {
-	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, `+textOf+`, d.hint, d.notes, d.source, c.id
+	rows, err := d.library.ask(ctx, `SELECT d.asset, a.id, p.name, d.severity, d.code, d.file, d.line, d.column, d.length, `+textOf+`, d.hint, d.notes, d.source, c.id, d.source_column
 		FROM diagnostic d LEFT JOIN asset a ON a.no = d.asset LEFT JOIN platform p ON p.no = d.platform LEFT JOIN asset c ON c.no = d.cause
 		WHERE `+where+` ORDER BY d.severity <> 'error', d.cause IS NOT NULL, d.asset = 0 AND coalesce(d.file, '') = '', a.id, p.no, d.seq`, p, limit)
 	var all []message
@@ -48,7 +47,7 @@ func (d *Dashboard) messages(ctx context.Context, where string, p params, limit 
 		})
 		if k < 0 {
 			json.Unmarshal([]byte(r.text(11)), &m.Notes)
-			m.Before, m.Marked, m.After = mark(r.text(12), int(m.Column), int(r.int(8)))
+			m.Before, m.Marked, m.After = mark(r.text(12), int(r.int(14)), int(m.Column), int(r.int(8)))
 			all, k = append(all, m), len(all)
 		}
 		if on != "" {
@@ -86,19 +85,17 @@ const sameMessage = `concat_ws(char(0), d.asset, d.code, d.file, d.line, d.colum
 // textOf is the text of a message. The text about a parcel contains the platform, which is removed.
 const textOf = `CASE WHEN d.code = ` + lacks + ` AND d.platform > 0 THEN replace(d.text, ' [' || (SELECT name FROM platform WHERE no = d.platform) || ']', '') ELSE d.text END`
 
-// mark splits a source line around the part that a message means. Column starts at 1 and length is in characters,
-// as in a terminal.
-func mark(line string, column, length int) (before, marked, after string) {
+// mark splits a source line, or the part of it from a column on, around what a message means. Columns start at 1 (0: 1) and length is
+// in characters, as in a terminal.
+func mark(line string, from, column, length int) (before, marked, after string) {
 	line = strings.TrimRight(line, "\r\n")
-	if column < 1 || column > utf8.RuneCountInString(line)+1 {
+	r := []rune(line)
+	begin := column - max(from, 1)
+	if column < 1 || begin < 0 || begin > len(r) {
 		return line, "", ""
 	}
-	r := []rune(line)
-	from := min(column-1, len(r))
-	to := min(from+max(1, length), len(r))
-	const most = 160 // characters on each side
-	cut := max(0, from-most)
-	return string(r[cut:from]), string(r[from:to]), string(r[to:min(len(r), to+most)])
+	end := min(begin+max(1, length), len(r))
+	return string(r[:begin]), string(r[begin:end]), string(r[end:])
 }
 
 // stopped returns why nothing can be built, usually an error in the project file. The database does not contain
@@ -106,7 +103,7 @@ func mark(line string, column, length int) (before, marked, after string) {
 func stopped(list diag.List) (all []message) {
 	for _, x := range list {
 		m := message{Severity: string(x.Severity), Code: string(x.Code), File: x.File, Line: int64(x.Pos.Line), Column: int64(x.Column), Text: x.Text, Hint: x.Hint, Notes: x.Notes}
-		m.Before, m.Marked, m.After = mark(x.Line, x.Column, x.Length)
+		m.Before, m.Marked, m.After = mark(x.Line, x.From, x.Column, x.Length)
 		all = append(all, m)
 	}
 	return all

@@ -33,7 +33,7 @@ import (
 
 const (
 	// Version of the tables and views, in PRAGMA user_version.
-	Version = 9
+	Version = 10
 
 	// ApplicationID, in PRAGMA application_id, is "Kiln" in ASCII.
 	ApplicationID = 0x4b696c6e

@@ -165,9 +165,11 @@ CREATE TABLE diagnostic (
   column    INTEGER,
   length    INTEGER,
   text      TEXT NOT NULL,
-  source    TEXT,             -- the line itself
+  source    TEXT,             -- the line itself, or the part around the column
+  source_column INTEGER,      -- of the first character of source; NULL: 1
   hint      TEXT,
   notes     TEXT,             -- JSON list
+  count     INTEGER,          -- how many others of its code it stands for, or NULL
   cause     INTEGER,          -- asset.no of "needs X, which failed"
   PRIMARY KEY (asset, platform, seq)
 ) WITHOUT ROWID;

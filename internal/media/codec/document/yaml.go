@@ -26,7 +26,7 @@ func (under Reader) YAML(data []byte) (Value, error) {
 		return Value{}, err
 	}
 	c := cursor{text: text}
-	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(under.ctx), open: map[*yaml.Node]bool{}}
+	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(under.ctx), open: map[*yaml.Node]bool{}, anchored: map[*yaml.Node]Value{}}
 	dec := yaml.NewDecoder(&untilEnd{under.ctx, bytes.NewReader(text)})
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -102,6 +102,8 @@ type yamlReader struct {
 	end  Pos // position of the end of the text
 	left budget
 	open map[*yaml.Node]bool // anchored nodes on the path to the current node
+
+	anchored map[*yaml.Node]Value // values of anchored nodes that were read
 }
 
 // place returns the position of a node, at most the end of the text: the parser reports empty nodes after it.
@@ -119,17 +121,70 @@ func (r *yamlReader) place(n *yaml.Node) Pos {
 	return Pos{int32(n.Line), int32(n.Column), int32(length)}
 }
 
-// value reads a node. An alias is read again at each use and counts against the budget, so ten lines cannot become a billion
+// value reads a node. The value of an alias is copied at each use and counts against the budget, so ten lines cannot become a billion
 // values.
 func (r *yamlReader) value(n *yaml.Node, depth int) (Value, error) {
-	at := r.place(n)
-	if n.Anchor != "" {
-		if r.open[n] {
-			return Value{}, errorf(Unsupported, at, "anchor %q holds an alias of itself", n.Anchor).hint("data cannot contain itself; refer to the value by a key instead")
-		}
-		r.open[n] = true
-		defer delete(r.open, n)
+	if n.Anchor == "" || n.Kind == yaml.AliasNode {
+		return r.read(n, depth)
 	}
+	if r.open[n] {
+		return Value{}, errorf(Unsupported, r.place(n), "anchor %q holds an alias of itself", n.Anchor).hint("data cannot contain itself; refer to the value by a key instead")
+	}
+	if v, ok := r.anchored[n]; ok {
+		return r.copyOf(v, depth)
+	}
+	r.open[n] = true
+	v, err := r.read(n, depth)
+	delete(r.open, n)
+	if err == nil {
+		r.anchored[n] = v
+	}
+	return v, err
+}
+
+// copyOf copies a value that was read, with the values in it. To read them again would take as long as reading all that they were merged
+// from.
+func (r *yamlReader) copyOf(v Value, depth int) (Value, error) {
+	text := 0
+	switch x := v.V.(type) {
+	case string:
+		text = len(x)
+	case Object, []Value:
+		if err := r.left.checkDepth(v.Pos, depth+1); err != nil {
+			return v, err
+		}
+	}
+	err := r.left.spend(v.Pos, text)
+	switch x := v.V.(type) {
+	case Object:
+		o := make(Object, len(x))
+		for i, m := range x {
+			if err == nil {
+				err = r.left.spend(m.KeyPos, len(m.Key))
+			}
+			if err != nil {
+				return v, err
+			}
+			o[i] = m
+			o[i].Value, err = r.copyOf(m.Value, depth+1)
+		}
+		v.V = o
+	case []Value:
+		list := make([]Value, len(x))
+		for i := range x {
+			if err != nil {
+				return v, err
+			}
+			list[i], err = r.copyOf(x[i], depth+1)
+		}
+		v.V = list
+	}
+	return v, err
+}
+
+// read reads a node, not considering its anchor.
+func (r *yamlReader) read(n *yaml.Node, depth int) (Value, error) {
+	at := r.place(n)
 	v := Value{Pos: at}
 	var err error
 	switch n.Kind {

@@ -166,8 +166,10 @@ CREATE TABLE diagnostic (
   length    INTEGER,
   text      TEXT NOT NULL,
   source    TEXT,
+  source_column INTEGER,
   hint      TEXT,
   notes     TEXT,
+  count     INTEGER,
   cause     INTEGER,
   PRIMARY KEY (asset, platform, seq)
 ) WITHOUT ROWID;
