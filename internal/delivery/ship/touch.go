@@ -20,10 +20,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Change is an asset on a platform as it is now, without products if it is gone, and the products that it had.
+// Change is an asset on a platform as it is now, without products if it is gone, and what it had before.
 type Change struct {
 	Asset
-	Was []Product
+	WasID string // its id, which may differ although its UUID does not; "" if it had no products
+	Was   []Product
 }
 
 // differs tells whether anything changed. Of what is lost nothing is made, so that it changes nothing.
@@ -33,7 +34,7 @@ func (c *Change) differs() bool {
 
 // contentsOnly tells whether nothing but the contents of products changed.
 func (c *Change) contentsOnly() bool {
-	return slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
+	return (c.WasID == "" || c.WasID == c.ID) && slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
 		return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && slices.Equal(a.References, b.References)
 	})
 }
@@ -554,7 +555,8 @@ func (f *filling) reach(a *Asset) {
 	}
 }
 
-// differences are the products of resources that only the first list has, or only the second. Both are sorted by number.
+// differences are the products of resources that only the first list has, or only the second, or that the second has under another
+// name. Both are sorted by number.
 func (s *touch) differences(was, now []parcel.Resource) (removed, added []Place) {
 	in := map[productKey]int{} // 1: now, -1: before, 0: both
 	for len(was) > 0 || len(now) > 0 {
@@ -566,8 +568,11 @@ func (s *touch) differences(was, now []parcel.Resource) (removed, added []Place)
 			in[keyOf(&now[0])]++
 			now = now[1:]
 		default:
-			if a, b := keyOf(&was[0]), keyOf(&now[0]); a != b {
+			a, b := keyOf(&was[0]), keyOf(&now[0])
+			if a != b {
 				in[a]--
+			}
+			if a != b || was[0].Name != now[0].Name {
 				in[b]++
 			}
 			was, now = was[1:], now[1:]

@@ -22,6 +22,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/parcel"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -295,8 +296,14 @@ type outcome struct {
 // outcome of the build that was last, but for what differs between a clean build and another.
 func (p *fixture) outcome(b built) *outcome {
 	p.Helper()
+	outputs := outputFiles(p.dir, p.open().Output)
+	for _, file := range []string{ids.FileName, "game/ids.txt"} { // what is committed
+		if text := p.read(file); text != "" {
+			outputs["../"+file] = text
+		}
+	}
 	return &outcome{
-		outputs: outputFiles(p.dir, p.open().Output), messages: sortedMessages(b.list), database: p.database(),
+		outputs: outputs, messages: sortedMessages(b.list), database: p.database(),
 		summary: report.Summary{Assets: b.Assets, Jobs: b.Jobs, Failed: b.Failed, AssetsFailed: b.AssetsFailed, Products: b.Products, Bytes: b.Bytes},
 	}
 }
@@ -304,10 +311,10 @@ func (p *fixture) outcome(b built) *outcome {
 // clean makes a copy of the sources elsewhere and builds it, unless the same was built before.
 func (p *fixture) clean() *outcome {
 	p.Helper()
-	c := &fixture{TB: p.TB, dir: filepath.Join(p.TempDir(), "elsewhere"), procs: p.procs, workers: 2, unchecked: true}
+	c := &fixture{TB: p.TB, dir: filepath.Join(p.TempDir(), "elsewhere"), procs: p.procs, workers: 2, stages: p.stages, unchecked: true}
 	p.must(copyTree(p.dir, c.dir))
 	defer os.RemoveAll(filepath.Dir(c.dir))
-	key := treeHash(c.dir)
+	key := digest.Build("stages").Str("names", strings.Join(p.stages, " ")).Hash("files", treeHash(c.dir)).Sum()
 	for _, pr := range p.procs {
 		info := pr.Info()
 		key = digest.Build("clean").Hash("files", key).Str(info.Name, fmt.Sprint(info.Version)).Sum()

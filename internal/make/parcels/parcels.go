@@ -353,7 +353,9 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 			wasLost := false
 			for _, x := range past[assetOn{uuid, platform}] {
 				wasLost = wasLost || x.Lost
-				c.Was = append(c.Was, shipProducts(x.Products)...)
+				if was := shipProducts(x.Products); len(was) > 0 {
+					c.Was, c.WasID = append(c.Was, was...), x.Of.ID
+				}
 			}
 			sortProducts(c.Was)
 			equal := slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool {
