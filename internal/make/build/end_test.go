@@ -2,10 +2,12 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
 // endProject is a project of which everything is made that the end of a build writes.
@@ -99,5 +101,44 @@ func (p *fixture) buildLocked(code diag.Code) {
 	}
 	if found != code || p.read("kiln.ids") != before {
 		p.Errorf("--locked reported %q, not %q:\n%s", found, code, b.messages)
+	}
+}
+
+// Contents of hidden products are damaged, of which one is made of the other, and their readers run: the build makes all of them again.
+// It reports no error, and writes what is made of products once.
+func TestLostInOneBuild(t *testing.T) {
+	for name, lose := range map[string]func(*fixture, string){"spoilt": (*fixture).spoilAlone, "lost": (*fixture).remove, "quietly": (*fixture).spoilQuietly} {
+		for _, all := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " all=", all), func(t *testing.T) {
+				t.Parallel()
+				p := endOf(t, true)
+				p.write("assets/raw.txt", "raw words")
+				p.write("assets/b.s", "take +raw.txt\n") // of a part that is made of a part
+				p.write("assets/c.s", "request one raw.txt\n")
+				p.build()
+				p.nothing()
+				for _, f := range p.blobs() {
+					lose(p, f)
+				}
+				p.write("assets/b.s", "take +raw.txt\ntext more\n")
+				p.write("assets/c.s", "request one raw.txt\ntext more\n")
+				if all {
+					p.write("kiln.toml", p.read("kiln.toml")+"\n")
+				}
+				before := p.read("kiln.ids") + p.read("game/ids.txt")
+				wrote := 0
+				b, err := p.try(t.Context(), Request{Done: func(o report.Outcome) {
+					if p.read("kiln.ids")+p.read("game/ids.txt") != before {
+						wrote++
+					}
+				}})
+				p.must(err)
+				if b.Failed > 0 || b.messages != "" || wrote > 0 {
+					t.Errorf("%d failed, %d times the committed files were others: %s", b.Failed, wrote, b.messages)
+				}
+				p.compareWithClean(b)
+				p.nothing()
+			})
+		}
 	}
 }

@@ -159,7 +159,19 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 	if req.Workers == 0 {
 		req.Workers = p.workers
 	}
+	var told diag.List
+	var mu sync.Mutex
+	if req.Tell == nil {
+		req.Tell = func(_ *report.JobReport, l diag.List) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, l...)
+		}
+	}
 	r, err := pr.Build(ctx, req)
+	if r != nil && err == nil && !r.Stopped {
+		p.toldOf(told, r.Messages)
+	}
 	if r == nil {
 		return built{}, err
 	}
@@ -200,6 +212,20 @@ func (p *fixture) try(ctx context.Context, req Request) (built, error) {
 		b.messages += m.String()
 	}
 	return b, err
+}
+
+// toldOf wants that no content is said to be lost while a build ran that had it in the end.
+func (p *fixture) toldOf(told, said diag.List) {
+	p.Helper()
+	is := map[string]bool{}
+	for _, m := range said {
+		is[m.String()] = true
+	}
+	for _, m := range told {
+		if !is[m.String()] && m.Code == diag.BlobDamaged {
+			p.Errorf("told, and not in the report: %s", m)
+		}
+	}
 }
 
 // build builds everything and compares what came of it with a clean build.
