@@ -99,12 +99,15 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 	for i := range platforms {
 		for k := range platforms[i].Assets {
 			a := &platforms[i].Assets[k]
-			if a.Lost != "" || !platforms[i].Decided {
+			if a.Lost != "" || a.More || !platforms[i].Decided {
 				lost[a.UUID] = true
 			}
 			for n := range a.Products {
 				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
 			}
+		}
+		for k := range platforms[i].Others {
+			lost[platforms[i].Others[k].UUID] = true
 		}
 	}
 	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })

@@ -51,6 +51,7 @@ type Others struct {
 	Left    func(file string) bool                  // whether a parcel, by its path below the output folder, is to stay as it is
 	Find    func(platform, id string) (Asset, bool) // an asset as it is now; it is false for one that has no products there
 	Follows func(id string) bool                    // Asset.Follows
+	Staged  func() bool                             // whether the project has stages, of which lines in kiln.ids may be
 
 	// Referring are the ids of assets with products that referred to those of an asset, before what changed; one of them is "" if that is
 	// not known.
@@ -163,7 +164,7 @@ func (s *touch) closeAll() {
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
 func (s *touch) simple() bool {
-	return len(s.p.Constants) == 0 &&
+	return len(s.p.Constants) == 0 && !s.others.Staged() &&
 		!slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool { return p.SharedWith != "" || p.Split || p.Order != "" })
 }
 

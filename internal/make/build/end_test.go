@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,5 +141,117 @@ func TestLostInOneBuild(t *testing.T) {
 				p.nothing()
 			})
 		}
+	}
+}
+
+// stagedProject has a stage with an asset of its own, one that has more products there, and one whose products depend on others.
+const stagedProject = `
+-- kiln.toml --
+[project]
+name = "staged"
+
+[platforms.pc]
+[platforms.web]
+
+[[rules]]
+match = "plain.s"
+stage = "late"
+processors = ["script", "shadow"]
+
+[[assets]]
+id        = "late"
+source    = "plain.s"
+processor = "script"
+stage     = "late"
+
+[[assets]]
+id        = "later"
+source    = "plain.s"
+processor = "script"
+stage     = "later"
+-- assets/plain.s --
+text plain
+shadow text 1
+-- assets/a.txt --
+a
+-- assets/all.s --
+glob *
+perhaps late pc script
+`
+
+func hasLine(text, line string) bool { return slices.Contains(strings.Split(text, "\n"), line) }
+
+// Builds with and without stages take turns, and assets come and go: what is committed names the resources of all stages at any time.
+func TestStagesKeepLines(t *testing.T) {
+	for _, parcels := range []bool{false, true} {
+		t.Run(fmt.Sprint("parcels=", parcels), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, stagedProject)
+			text := p.read("kiln.toml") + withConstants
+			if parcels {
+				text += "[[parcels]]\nname = \"all\"\nassets = [\"**\"]\n"
+			}
+			p.write("kiln.toml", text)
+			p.write("ids.tmpl", constantsTemplate)
+			numbers := map[string]string{}
+			check := func(gone ...string) {
+				t.Helper()
+				for _, id := range gone {
+					delete(numbers, id)
+				}
+				for line := range strings.Lines(p.read("kiln.ids")) {
+					if f := strings.Split(strings.TrimSpace(line), "\t"); line[0] != '#' {
+						name := strings.Join(append([]string{f[0]}, f[2:]...), " ")
+						if was := numbers[name]; was != "" && was != f[1] {
+							t.Errorf("%s has number %s, and had %s", name, f[1], was)
+						}
+						numbers[name] = f[1]
+					}
+				}
+				for name, n := range numbers {
+					asset, product, _ := strings.Cut(name, " ")
+					line := strings.TrimSuffix(asset+"\t"+n+"\t"+product, "\t")
+					if constant := n + " " + asset + " " + product; !hasLine(p.read("kiln.ids"), line) || !hasLine(p.read("game/ids.txt"), constant) {
+						t.Errorf("no line %q or %q:\n%s%s", line, constant, p.read("kiln.ids"), p.read("game/ids.txt"))
+					}
+				}
+			}
+			build := func(stages ...string) {
+				t.Helper()
+				p.stages = stages
+				p.build()
+				p.buildLocked("")
+			}
+			build("late")
+			check()
+			build("later")
+			check()
+			p.remove(".kiln")
+			p.remove("build")
+			build() // a new checkout
+			check()
+			if len(numbers) != 6 {
+				t.Errorf("numbers: %v", numbers)
+			}
+			p.write("assets/b.txt", "b")
+			p.remove("assets/a.txt")
+			build()
+			check("a.txt")
+			build("late", "later")
+			check()
+			p.write("assets/plain.s", "fail now")
+			p.build()
+			p.buildLocked("")
+			check()
+			p.stages = nil
+			p.build()
+			check()
+			if n := strings.Count(p.read("kiln.ids"), "\n"); n != 7 {
+				t.Errorf("%d lines:\n%s", n, p.read("kiln.ids"))
+			}
+			p.write("kiln.toml", strings.ReplaceAll(p.read("kiln.toml"), `id        = "later"`, `id = "renamed"`))
+			p.build()
+			check("later")
+		})
 	}
 }

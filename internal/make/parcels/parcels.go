@@ -93,8 +93,11 @@ func (s *Shipping) all(ctx context.Context) Shipment {
 		return s.Shipment
 	}
 	var platforms []ship.Platform
+	elsewhere := s.Elsewhere()
 	for _, name := range s.P.PlatformNames() {
-		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name), Assets: s.assetsOn(name)})
+		pl := ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name)}
+		pl.Assets, pl.Others = s.assetsOn(name, elsewhere)
+		platforms = append(platforms, pl)
 	}
 	o := s.shipping(ctx)
 	o.Before = before
@@ -217,8 +220,8 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 	return n, errs
 }
 
-// assetsOn returns the assets of a platform that this build checks, with their current products.
-func (s *Shipping) assetsOn(platform string) []ship.Asset {
+// assetsOn returns the assets of a platform that this build checks, with their current products, and those that other stages have.
+func (s *Shipping) assetsOn(platform string, elsewhere *results.Elsewhere) (list, others []ship.Asset) {
 	found, listed := map[string]*ship.Asset{}, s.listed()
 	for _, t := range s.Live {
 		if t.Platform != platform || t.Request() {
@@ -233,13 +236,21 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 			found[t.Asset.ID] = a
 		}
 		s.shipTask(a, t)
+		a.More = a.More || elsewhere.MayMake(s.Set, t)
 	}
-	list := make([]ship.Asset, 0, len(found))
+	list = make([]ship.Asset, 0, len(found))
+	has := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		sortProducts(found[id].Products)
 		list = append(list, *found[id])
+		has[found[id].UUID] = true
 	}
-	return list
+	for _, a := range elsewhere.On(platform) {
+		if !has[a.UUID] {
+			others = append(others, ship.Asset{ID: a.ID, UUID: a.UUID, More: true})
+		}
+	}
+	return list, others
 }
 
 // listed reports whether the list of parcels has what is in some of them.
@@ -272,6 +283,9 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	a.Lost = cmp.Or(a.Lost, s.lost(t, products))
 	a.Placeholder = a.Placeholder || s.Placeholders[t] != nil
 	a.Fails = a.Fails || results.Failed(t.Result)
+	if a.Lost != "" && len(products) == 0 && len(s.P.Constants) > 0 {
+		a.Last = append(a.Last, s.last(t)...)
+	}
 	if !s.Tree.Clashes(t) {
 		n := len(a.Products)
 		a.Products = append(a.Products, shipProducts(products)...)
@@ -279,6 +293,16 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 			a.Products[n+i].Processor = t.Proc.Info.Name
 		}
 	}
+}
+
+// last returns what a task had when it succeeded last.
+func (s *Shipping) last(t *job.Task) []ship.Product {
+	for _, tr := range s.Traces.Traces(t.Key) {
+		if tr.Outcome == engine.Succeeded {
+			return shipProducts(tr.Products)
+		}
+	}
+	return nil
 }
 
 // lost returns why a task's products cannot be read, or "".
@@ -411,6 +435,7 @@ func (s *Shipping) changed(ctx context.Context) (Shipment, bool) {
 			now := s.assetOn(a, platform)
 			return now, len(now.Products) > 0 && now.Lost == ""
 		},
+		Staged:    func() bool { return s.P.Staged(s.W.Table) },
 		Follows:   func(id string) bool { a := s.W.Find(id); return a != nil && a.Follows },
 		Referring: func(uuid string) []string { return referring()[uuid] },
 	}
