@@ -119,7 +119,9 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 		return nil, err
 	}
 	me := a.cfg.identity()
-	hello := func() relay.Hello { return relay.Hello{Kiln: me, Variables: s.Variables(), Busy: s.Busy(), Stages: a.cfg.stages()} }
+	hello := func() relay.Hello {
+		return relay.Hello{Kiln: me, Variables: s.Variables(), Busy: s.Busy(), Stages: a.cfg.stages()}
+	}
 	server, err := relay.Listen(dir, hello, func(ctx context.Context, c *relay.Call, out, errs io.Writer) int {
 		exit := int(exitInterrupted)
 		s.Turn(ctx, func(t *session.Turn) { exit = a.answer(ctx, t, c, out, errs) })

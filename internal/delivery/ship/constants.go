@@ -33,6 +33,25 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 		}
 		return
 	}
+	s.eachConstants(platforms, contents, func(c *project.Constants, file string, text []byte) {
+		foreign, err := s.foreign(file, text)
+		if err != nil {
+			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be read, so nobody knows whether Kiln wrote it: %v", cause(err)).WithHint("check its permissions, and build again"))
+			return
+		}
+		if foreign {
+			s.reading(file)
+			s.fail(c.FileSpan.Errorf(diag.ConstantsInTheWay, "%s is there already, and Kiln did not write it", file).WithHint("remove it, or name another file"))
+			return
+		}
+		if s.write(file, text) {
+			s.made(file)
+		}
+	})
+}
+
+// eachConstants calls a function with the text of each file of constants that can be made.
+func (s *shipment) eachConstants(platforms []Platform, contents [][]manifest.Contents, made func(c *project.Constants, file string, text []byte)) {
 	var model *codegen.Model
 	for i := range s.p.Constants {
 		c := &s.p.Constants[i]
@@ -57,19 +76,7 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 			s.keepFile(file)
 			continue
 		}
-		foreign, err := s.foreign(file, text)
-		if err != nil {
-			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "cannot be read, so nobody knows whether Kiln wrote it: %v", cause(err)).WithHint("check its permissions, and build again"))
-			continue
-		}
-		if foreign {
-			s.reading(file)
-			s.fail(c.FileSpan.Errorf(diag.ConstantsInTheWay, "%s is there already, and Kiln did not write it", file).WithHint("remove it, or name another file"))
-			continue
-		}
-		if s.write(file, text) {
-			s.made(file)
-		}
+		made(c, file, text)
 	}
 }
 

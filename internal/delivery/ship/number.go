@@ -94,7 +94,11 @@ func Stale(read Numbers, changes []ids.Change) *diag.Message {
 
 // assign updates kiln.ids.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
-	var names []ids.Name
+	return s.assignNames(s.wantedNames(platforms))
+}
+
+// wantedNames are the resources that there are, and of which assets more may be there.
+func (s *shipment) wantedNames(platforms []Platform) (names []ids.Name, keep func(uuid string) bool) {
 	lost := map[string]bool{}
 	for i := range platforms {
 		for k := range platforms[i].Assets {
@@ -110,7 +114,7 @@ func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
 			lost[platforms[i].Others[k].UUID] = true
 		}
 	}
-	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })
+	return names, func(uuid string) bool { return lost[uuid] }
 }
 
 // assignNames is ids.Assign for kiln.ids.

@@ -255,3 +255,43 @@ func TestStagesKeepLines(t *testing.T) {
 		})
 	}
 }
+
+// What the end of a build writes was left as it was before a rename: verify finds all three files, and repairs them.
+func TestVerifyShipped(t *testing.T) {
+	requireLinux(t, "two spellings of one name")
+	p := endOf(t, true)
+	p.write("assets/a.txt", "text a")
+	p.build()
+	files := []string{"kiln.ids", "build/parcels/pc/all.parcel", "game/ids.txt"}
+	old := map[string]string{}
+	for _, f := range files {
+		old[f] = p.read(f)
+	}
+	p.rename("assets/a.txt", "assets/A.txt")
+	p.build()
+	if v := p.verify(false); len(v.Messages) > 0 {
+		t.Error(v.Messages)
+	}
+	for _, f := range files {
+		p.write(f, old[f])
+	}
+	for _, fix := range []bool{false, true} {
+		v, found := p.verify(fix), map[string]string{}
+		for _, m := range v.Messages {
+			if m.Code == diag.ShippedWrong && m.Severity == diag.Warning {
+				found[m.File] = m.Text
+			}
+		}
+		if len(found) != len(files) || len(v.Messages) != len(files) {
+			t.Errorf("fix %v: %v", fix, v.Messages)
+		}
+		if text := found[files[1]]; !strings.Contains(text, "resource 0 is called a.txt, not A.txt") {
+			t.Error(text)
+		}
+	}
+	p.build()
+	if v := p.verify(false); len(v.Messages) > 0 {
+		t.Error(v.Messages)
+	}
+	p.nothing()
+}

@@ -92,13 +92,7 @@ func (s *Shipping) all(ctx context.Context) Shipment {
 		s.Shipment.Again = true
 		return s.Shipment
 	}
-	var platforms []ship.Platform
-	elsewhere := s.Elsewhere()
-	for _, name := range s.P.PlatformNames() {
-		pl := ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name)}
-		pl.Assets, pl.Others = s.assetsOn(name, elsewhere)
-		platforms = append(platforms, pl)
-	}
+	platforms := s.platforms()
 	o := s.shipping(ctx)
 	o.Before = before
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
@@ -118,6 +112,25 @@ func (s *Shipping) all(ctx context.Context) Shipment {
 	s.Shipment.Files = slices.AppendSeq(s.Shipment.Files, maps.Values(read))
 	slices.SortFunc(s.Shipment.Files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
 	return s.Shipment
+}
+
+// platforms are all assets, on all platforms.
+func (s *Shipping) platforms() (list []ship.Platform) {
+	elsewhere := s.Elsewhere()
+	for _, name := range s.P.PlatformNames() {
+		pl := ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name)}
+		pl.Assets, pl.Others = s.assetsOn(name, elsewhere)
+		list = append(list, pl)
+	}
+	return list
+}
+
+// Wrong returns the files that are not what an update makes of the products that there are. It writes nothing.
+func (s *Shipping) Wrong(ctx context.Context) []ship.Wrong {
+	if !ship.Wanted(s.P.Project) {
+		return nil
+	}
+	return ship.Check(s.P.Project, s.platforms(), s.shipping(ctx))
 }
 
 // shipping returns the options for package ship.
