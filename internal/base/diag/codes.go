@@ -257,6 +257,7 @@ const (
 	NameRefused   Code = "K0275" // of a product, or of what a job asks for: it has a zero byte in it
 	TraceTooLarge Code = "K0276" // a job looked at more than can be kept
 	WatchedStages Code = "K0277" // a build beside a watcher with other stages
+	ConstantsLeft Code = "K0279" // what a failed asset requires is not known
 	ShippedWrong  Code = "K0278" // verify: kiln.ids, a parcel or constants are not those of the products
 )
 

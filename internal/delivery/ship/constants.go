@@ -33,6 +33,7 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 		}
 		return
 	}
+	unknown := s.unknownNeeds(platforms)
 	s.eachConstants(platforms, contents, func(c *project.Constants, file string, text []byte) {
 		foreign, err := s.foreign(file, text)
 		if err != nil {
@@ -44,10 +45,31 @@ func (s *shipment) constants(platforms []Platform, contents [][]manifest.Content
 			s.fail(c.FileSpan.Errorf(diag.ConstantsInTheWay, "%s is there already, and Kiln did not write it", file).WithHint("remove it, or name another file"))
 			return
 		}
+		if old, err := disk.ReadText(s.abs(file), 0); unknown != "" && err == nil {
+			if s.made(file); string(old) != string(text) {
+				s.fail(diag.Warningf(diag.ConstantsLeft, diag.Pos{File: file}, "the constants were left as they are: %s failed, and what it requires is not known", unknown).
+					WithHint("fix that asset, and build again"))
+			}
+			return
+		}
 		if s.write(file, text) {
 			s.made(file)
 		}
 	})
+}
+
+// unknownNeeds is an asset that failed and was never built here, in a project with parcels: which of them have what it requires is not
+// known, so that a file of constants stays as it is. "": there is none.
+func (s *shipment) unknownNeeds(platforms []Platform) string {
+	for i := range platforms {
+		for k := range platforms[i].Assets {
+			a := &platforms[i].Assets[k]
+			if len(s.p.Parcels) > 0 && platforms[i].Decided && a.Lost != "" && len(a.Products)+len(a.Last) == 0 && len(s.lines[a.UUID]) > 0 {
+				return a.ID
+			}
+		}
+	}
+	return ""
 }
 
 // eachConstants calls a function with the text of each file of constants that can be made.

@@ -181,6 +181,66 @@ perhaps late pc script
 
 func hasLine(text, line string) bool { return slices.Contains(strings.Split(text, "\n"), line) }
 
+// committed are the numbers of all resources that are to have one, by asset and product.
+type committed struct {
+	*fixture
+	numbers map[string]string
+}
+
+// check wants that what is committed has all that it had, but for what is gone, with the same numbers.
+func (c *committed) check(gone ...string) {
+	c.Helper()
+	for _, id := range gone {
+		delete(c.numbers, id)
+	}
+	text, constants := c.read("kiln.ids"), c.read("game/ids.txt")
+	for line := range strings.Lines(text) {
+		if f := strings.Split(strings.TrimSpace(line), "\t"); line[0] != '#' {
+			name := strings.Join(append([]string{f[0]}, f[2:]...), " ")
+			if was := c.numbers[name]; was != "" && was != f[1] {
+				c.Errorf("%s has number %s, and had %s", name, f[1], was)
+			}
+			c.numbers[name] = f[1]
+		}
+	}
+	for name, n := range c.numbers {
+		asset, product, _ := strings.Cut(name, " ")
+		line := strings.TrimSuffix(asset+"\t"+n+"\t"+product, "\t")
+		if constant := n + " " + asset + " " + product; !hasLine(text, line) || !hasLine(constants, constant) {
+			c.Errorf("no line %q or %q:\n%s%s", line, constant, text, constants)
+		}
+	}
+}
+
+// An asset fails that a parcel needs, and its constant stays, as do those of what it required: where it was built before, and in a new
+// checkout.
+func TestFailedKeepsConstants(t *testing.T) {
+	p := endOf(t, true)
+	p.write("kiln.toml", strings.Replace(p.read("kiln.toml"), `"**"`, `"a.s"`, 1))
+	p.write("assets/a.s", "text a\nref b.s\nmore x\n")
+	p.write("assets/b.s", "text b\nref keep.txt\n")
+	p.build()
+	old := p.read("game/ids.txt")
+	if want := "all\n0 a.s \n1 a.s x\n2 b.s \n3 keep.txt \n"; old != want {
+		t.Fatalf("constants: %q", old)
+	}
+	p.write("assets/b.s", "fail now\n")
+	p.build()
+	p.buildLocked("")
+	p.remove(".kiln")
+	p.remove("build")
+	p.buildLocked("")
+	if b := p.build(); p.read("game/ids.txt") != old || !strings.Contains(b.messages, "game/ids.txt: warning[K0279]: the constants were left as they are: b.s failed") {
+		t.Errorf("constants: %q\n%s", p.read("game/ids.txt"), b.messages)
+	}
+	p.write("assets/b.s", "text b\nref keep.txt\n")
+	p.build()
+	p.build()
+	if !hasLine(p.read("game/ids.txt"), "5 a.s y") {
+		t.Errorf("constants: %q", p.read("game/ids.txt"))
+	}
+}
+
 // Builds with and without stages take turns, and assets come and go: what is committed names the resources of all stages at any time.
 func TestStagesKeepLines(t *testing.T) {
 	for _, parcels := range []bool{false, true} {
@@ -193,29 +253,8 @@ func TestStagesKeepLines(t *testing.T) {
 			}
 			p.write("kiln.toml", text)
 			p.write("ids.tmpl", constantsTemplate)
-			numbers := map[string]string{}
-			check := func(gone ...string) {
-				t.Helper()
-				for _, id := range gone {
-					delete(numbers, id)
-				}
-				for line := range strings.Lines(p.read("kiln.ids")) {
-					if f := strings.Split(strings.TrimSpace(line), "\t"); line[0] != '#' {
-						name := strings.Join(append([]string{f[0]}, f[2:]...), " ")
-						if was := numbers[name]; was != "" && was != f[1] {
-							t.Errorf("%s has number %s, and had %s", name, f[1], was)
-						}
-						numbers[name] = f[1]
-					}
-				}
-				for name, n := range numbers {
-					asset, product, _ := strings.Cut(name, " ")
-					line := strings.TrimSuffix(asset+"\t"+n+"\t"+product, "\t")
-					if constant := n + " " + asset + " " + product; !hasLine(p.read("kiln.ids"), line) || !hasLine(p.read("game/ids.txt"), constant) {
-						t.Errorf("no line %q or %q:\n%s%s", line, constant, p.read("kiln.ids"), p.read("game/ids.txt"))
-					}
-				}
-			}
+			c := &committed{p, map[string]string{}}
+			numbers, check := c.numbers, c.check
 			build := func(stages ...string) {
 				t.Helper()
 				p.stages = stages

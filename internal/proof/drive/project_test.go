@@ -31,6 +31,7 @@ const (
 	images               // PNG files are textures instead of copies
 	atlases              // ui/ is an atlas
 	module               // a WebAssembly module, which each clean build compiles
+	staged               // rules for a stage, which builds name or not
 )
 
 // projectFile returns a kiln.toml.
@@ -91,9 +92,13 @@ output = ".out"
 	if bits&twoProcs != 0 {
 		b.WriteString("[[rules]]\nmatch = \"s/*.acts\"\nprocessors = [\"acts\", \"traced\"]\n[[rules]]\nmatch = \"s/*.nothing\"\nprocessor = \"copy\"\n")
 	}
+	if bits&staged != 0 {
+		b.WriteString("[[rules]]\nmatch = \"*.acts\"\nstage = \"late\"\nprocessors = [\"acts\", \"copy\"]\n")
+		b.WriteString("[[assets]]\nid = \"late\"\nsource = \"s/a.txt\"\nprocessor = \"copy\"\nstage = \"late\"\n")
+	}
 	if bits&parcels != 0 {
 		b.WriteString("[[parcels]]\nname = \"first\"\nassets = [\"s/**\", \"*.txt\"]\n[[parcels]]\nname = \"second\"\nassets = [\"**/*.acts\", \"**/*.team\", \"ui/\"]\n")
-		b.WriteString("[[constants]]\nlanguage = \"go\"\n")
+		b.WriteString("[[constants]]\nlanguage = \"go\"\n[[constants]]\nlanguage = \"lua\"\nfile = \"game/ids.lua\"\n")
 	}
 	return b.String()
 }
@@ -165,7 +170,9 @@ func (m *maker) dir() string {
 
 var extensions = []string{".txt", ".txt", ".acts", ".acts", ".team", ".joined", ".traced", ".traced", ".shell", ".mod", ".json", ".png", ".gltf"}
 
-func (m *maker) base() string { return pick(m, "a", "a", "b", "c", "d") + pick(m, extensions...) }
+func (m *maker) base() string {
+	return pick(m, "a", "a", "b", "c", "d", "u\u0308") + pick(m, extensions...)
+}
 func (m *maker) file() string { return m.dir() + m.base() }
 
 // id returns the id of a random file: its path below its root.
@@ -185,8 +192,10 @@ func (m *maker) next() op {
 		o.verb, o.a = "remove", m.file()
 	case k < 42:
 		o.verb, o.a = "remove", m.dir()
-	case k < 47:
+	case k < 45:
 		o.verb, o.a, o.b = "move", m.file(), m.file()
+	case k < 47:
+		o.verb, o.a = "respell", pick(m, m.file(), strings.TrimSuffix(m.dir(), "/"))
 	case k < 49:
 		o.verb, o.a, o.b = "move", m.dir(), m.dir()+pick(m, "", "t/", "x/", "a.txt")
 	case k < 52:
@@ -198,7 +207,7 @@ func (m *maker) next() op {
 	case k < 64:
 		o.verb = pick(m, "output edited", "output removed", "output touched", "output replaced")
 	case k < 74:
-		m.bits ^= 1 << m.IntN(10)
+		m.bits ^= pick(m, 1<<m.IntN(10), 1<<m.IntN(10), staged)
 		if m.bits&broken != 0 && m.IntN(3) > 0 {
 			m.bits &^= broken
 		}
@@ -212,7 +221,7 @@ func (m *maker) next() op {
 	case k < 84:
 		o.verb, o.a = "state", pick(m, "", "snapshot", "traces", "content.db", "cas", "../build", "../build/pc", "../build/parcels", "../kiln.ids")
 	case k < 86:
-		o.verb = "blob"
+		o.verb = pick(m, "blob", "blob", "blob lost", "stage")
 	case k < 88:
 		o.verb, o.a = "kind", m.file() // a file becomes a folder
 	case k < 90:
@@ -359,6 +368,16 @@ func (p project) do(o op) {
 		}
 	case "wait":
 		time.Sleep(time.Duration(o.n%80) * time.Millisecond)
+	case "blob lost":
+		if all := files(p.path(".kiln/cas")); len(all) > 0 {
+			os.Remove(all[o.n%len(all)])
+		}
+	case "respell": // to a name of the same meaning
+		name := filepath.Base(a)
+		name = []string{strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], strings.ReplaceAll(name, "u\u0308", "\u00fc")}[o.more]
+		if to := filepath.Join(filepath.Dir(a), name); len(o.a) > len("one") && !there(to) {
+			os.Rename(a, to)
+		}
 	case "blob":
 		if all := files(p.path(".kiln/cas")); len(all) > 0 {
 			changeKeepingTime(all[o.n%len(all)])
@@ -369,6 +388,8 @@ func (p project) do(o op) {
 		}
 	}
 }
+
+func there(file string) bool { _, err := os.Lstat(file); return err == nil }
 
 // output changes a product.
 func (p project) output(what string, o op) {
