@@ -514,7 +514,8 @@ func (d *driver) ends(got *outcome) string {
 	if got.Code > 1 || d.mode != "alone" || d.compared%3 > 0 {
 		return ""
 	}
-	if a := d.kiln(d.dir, append([]string{"build", "--locked", "--on-error", "fail"}, d.stage()...)...); strings.Contains(a.errs, "K0272") || a.code > 1 {
+	locked := append([]string{"build", "--locked", "--on-error", "fail"}, d.stage()...)
+	if a := d.kiln(d.dir, locked...); strings.Contains(a.errs, "K0272") || a.code > 1 {
 		return fmt.Sprintf("--locked after a build: exit code %d\n%s", a.code, a.errs)
 	}
 	d.kiln(d.dir, append([]string{"build", "--on-error", "fail"}, d.stage()...)...)

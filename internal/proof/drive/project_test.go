@@ -372,12 +372,8 @@ func (p project) do(o op) {
 		if all := files(p.path(".kiln/cas")); len(all) > 0 {
 			os.Remove(all[o.n%len(all)])
 		}
-	case "respell": // to a name of the same meaning
-		name := filepath.Base(a)
-		name = []string{strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], strings.ReplaceAll(name, "u\u0308", "\u00fc")}[o.more]
-		if to := filepath.Join(filepath.Dir(a), name); len(o.a) > len("one") && !there(to) {
-			os.Rename(a, to)
-		}
+	case "respell":
+		p.respell(o)
 	case "blob":
 		if all := files(p.path(".kiln/cas")); len(all) > 0 {
 			changeKeepingTime(all[o.n%len(all)])
@@ -386,6 +382,17 @@ func (p project) do(o op) {
 		if what, ok := strings.CutPrefix(o.verb, "output "); ok {
 			p.output(what, o)
 		}
+	}
+}
+
+// respell renames a file or a folder to a name that means the same.
+func (p project) respell(o op) {
+	from := p.path(o.a)
+	name := filepath.Base(from)
+	composed := strings.ReplaceAll(name, "u\u0308", "\u00fc")
+	forms := []string{strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], composed}
+	if to := filepath.Join(filepath.Dir(from), forms[o.more]); len(o.a) > len("one") && !there(to) {
+		os.Rename(from, to)
 	}
 }
 
