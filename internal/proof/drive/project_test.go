@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
 // bits of a project file
@@ -94,7 +96,6 @@ output = ".out"
 	}
 	if bits&staged != 0 {
 		b.WriteString("[[rules]]\nmatch = \"*.acts\"\nstage = \"late\"\nprocessors = [\"acts\", \"copy\"]\n")
-		b.WriteString("[[assets]]\nid = \"late\"\nsource = \"s/a.txt\"\nprocessor = \"copy\"\nstage = \"late\"\n")
 	}
 	if bits&parcels != 0 {
 		b.WriteString("[[parcels]]\nname = \"first\"\nassets = [\"s/**\", \"*.txt\"]\n[[parcels]]\nname = \"second\"\nassets = [\"**/*.acts\", \"**/*.team\", \"ui/\"]\n")
@@ -317,7 +318,7 @@ func save(file string, content []byte, mode fs.FileMode) error {
 
 // do executes an operation. It does nothing if what the operation needs does not exist.
 func (p project) do(o op) {
-	a, b := p.path(o.a), p.path(o.b)
+	a, b := p.spelt(o.a), p.spelt(o.b)
 	switch o.verb {
 	case "write", "save":
 		os.MkdirAll(filepath.Dir(a), 0o777)
@@ -347,7 +348,7 @@ func (p project) do(o op) {
 		text := ""
 		if o.more > 0 {
 			text = fmt.Sprintf("[[rules]]\nmatch = \"%s\"\n%s\n", []string{"", "*.txt", "**/a.*", "b.acts"}[o.more],
-				[]string{"processor = \"none\"", "processor = \"copy\"", "platforms.mobile.processor = \"none\"", "procesor = 1"}[o.n%4])
+				[]string{"processor = \"none\"", "processor = \"copy\"", "platforms.pc.processor = \"none\"", "procesor = 1"}[o.n%4])
 		}
 		save(filepath.Join(a, "rules.toml"), []byte(text), 0o666)
 	case "ignore":
@@ -385,9 +386,22 @@ func (p project) do(o op) {
 	}
 }
 
+// spelt is where a file is, by a name that may be spelt otherwise there: two spellings side by side are an error, which few builds are for.
+func (p project) spelt(name string) string {
+	at := p.dir
+	for _, part := range strings.Split(name, "/") {
+		some, _ := os.ReadDir(at)
+		if i := slices.IndexFunc(some, func(e fs.DirEntry) bool { return asset.Fold(e.Name()) == asset.Fold(part) }); i >= 0 {
+			part = some[i].Name()
+		}
+		at = filepath.Join(at, part)
+	}
+	return at
+}
+
 // respell renames a file or a folder to a name that means the same.
 func (p project) respell(o op) {
-	from := p.path(o.a)
+	from := p.spelt(o.a)
 	name := filepath.Base(from)
 	composed := strings.ReplaceAll(name, "u\u0308", "\u00fc")
 	forms := []string{strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], composed}
