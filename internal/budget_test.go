@@ -28,7 +28,7 @@ const (
 
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
-	"base/diag":         {820, 250},  // the codes of messages
+	"base/diag":         {820, 251},  // the codes of messages
 	"cli":               {10880, 60}, // a file a command
 	"content/project":   {3300, 66},
 	"content/source":    {3000, 75},
