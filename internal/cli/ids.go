@@ -82,7 +82,8 @@ func (a *app) assignIDs(ctx context.Context, o idsOptions) error {
 	if err != nil {
 		return err
 	}
-	file, more, err := ids.Assign(file, products, func(uuid string) bool { return failed[uuid] })
+	stages := v.OfStages()
+	file, more, err := ids.Assign(file, products, func(uuid string) bool { return failed[uuid] || stages[uuid] })
 	if err != nil {
 		return err
 	}

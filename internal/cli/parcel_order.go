@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/delivery/loadorder"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/make/build"
@@ -78,10 +79,31 @@ func (a *app) orderParcels(ctx context.Context, names []string, f orderFlags) er
 	if o.lost, err = db.Lost(ctx); err != nil {
 		return err
 	}
+	if err := o.keepNumbered(p); err != nil {
+		return err
+	}
 	for _, file := range files {
 		in := func(parcel string) bool { return hasOrder(p.Project, parcel, file, names) }
 		if err := a.order(p, file, in, &o); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// keepNumbered adds the assets of resources that kiln.ids has and the last build has not, because they are of another stage.
+func (o *ordering) keepNumbered(p *build.Project) error {
+	numbers, err := ship.ReadNumbers(p.Dir, ids.FileName, true)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(o.all))
+	for i := range o.all {
+		known[o.all[i].Name] = true
+	}
+	for i := range numbers.Entries {
+		if e := &numbers.Entries[i]; !known[ship.ResourceName(e.Asset, e.Product)] {
+			o.lost[e.Asset] = true
 		}
 	}
 	return nil

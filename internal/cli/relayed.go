@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +47,11 @@ func givenOwn(cmd *cobra.Command) string {
 func (a *app) relay(cmd *cobra.Command) {
 	alone := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if exit, ok := a.askWatcher(cmd); ok {
+		exit, ok, err := a.askWatcher(cmd)
+		if err != nil {
+			return err
+		}
+		if ok {
 			a.formatted.ready = false // the watcher wrote it
 			if exit == int(exitGood) {
 				return nil
@@ -57,19 +62,21 @@ func (a *app) relay(cmd *cobra.Command) {
 	}
 }
 
-// askWatcher returns false if this process has to run the command.
-func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
-	if givenOwn(cmd) != "" {
-		return 0, false
-	}
-	dir, err := project.Find(a.dir)
+// askWatcher returns false if this process has to run the command. It is an error to build what a watcher with other stages keeps up to
+// date: each of the two would remove what the other one makes.
+func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool, err error) {
+	own := givenOwn(cmd) != ""
+	dir, ferr := project.Find(a.dir)
 	wd, werr := os.Getwd()
-	if a.turn != nil || err != nil || werr != nil {
-		return 0, false
+	if a.turn != nil || ferr != nil || werr != nil {
+		return 0, false, nil
 	}
 	waits := cmd.Name() == "build" && !cmd.Flags().Changed("no-wait")
 	accept := func(h relay.Hello) bool {
-		return h.Kiln == a.cfg.identity() && (waits || !h.Busy) && workspace.SameVariables(h.Variables)
+		if cmd.Name() == "build" && !cmd.Flags().Changed("dry-run") && !slices.Equal(h.Stages, a.cfg.stages()) {
+			err = watchedStages(h.Stages)
+		}
+		return err == nil && !own && h.Kiln == a.cfg.identity() && (waits || !h.Busy) && workspace.SameVariables(h.Variables)
 	}
 	call := relay.Call{Args: a.args, Dir: wd, Env: map[string]string{}, Out: screenOf(a.out), Errors: screenOf(a.errs)}
 	for _, name := range []string{"NO_COLOR", "TERM"} {
@@ -78,12 +85,26 @@ func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
 	exit, ok = relay.Ask(cmd.Context(), filepath.Join(dir, project.StateFolder), accept, call, a.out, a.errs)
 	if ok && exit < 0 {
 		if cmd.Context().Err() != nil {
-			return int(exitInterrupted), true
+			return int(exitInterrupted), true, nil
 		}
 		fmt.Fprintln(a.errs, "the kiln that watched the project went away; going on without it")
-		return 0, false
+		return 0, false, nil
 	}
-	return exit, ok
+	return exit, ok, err
+}
+
+// stages are those of builds, sorted.
+func (c *Config) stages() []string { return slices.Compact(slices.Sorted(slices.Values(c.Stages))) }
+
+// watchedStages is the error of a build beside a watcher with other stages.
+func watchedStages(stages []string) error {
+	with, hint := "without stages", "leave --stage out"
+	if len(stages) > 0 {
+		with = "with --stage " + strings.Join(stages, " --stage ")
+		hint = "build " + with
+	}
+	return diag.Errorf(diag.WatchedStages, diag.Pos{}, "a kiln that watches this project builds it %s", with).
+		WithHint("%s, or end that kiln first: the output folder has the products of one of the two", hint)
 }
 
 // identity distinguishes this program from any other kiln, and from an earlier version of itself.
@@ -98,7 +119,7 @@ func (c *Config) identity() string {
 	for _, p := range slices.Concat(c.Processors, c.Team) {
 		fmt.Fprintln(h, p.Info().Name, p.Info().Version)
 	}
-	fmt.Fprintf(h, "%q\n", slices.Sorted(slices.Values(c.Stages)))
+	fmt.Fprintf(h, "%q\n", c.stages())
 	for _, name := range slices.Sorted(maps.Keys(c.Set)) {
 		fmt.Fprintf(h, "%s=%q\n", name, c.Set[name])
 	}
@@ -112,7 +133,9 @@ func (a *app) answerOthers(s *session.Session) (stop func(), err error) {
 		return nil, err
 	}
 	me := a.cfg.identity()
-	hello := func() relay.Hello { return relay.Hello{Kiln: me, Variables: s.Variables(), Busy: s.Busy()} }
+	hello := func() relay.Hello {
+		return relay.Hello{Kiln: me, Variables: s.Variables(), Busy: s.Busy(), Stages: a.cfg.stages()}
+	}
 	server, err := relay.Listen(dir, hello, func(ctx context.Context, c *relay.Call, out, errs io.Writer) int {
 		exit := int(exitInterrupted)
 		s.Turn(ctx, func(t *session.Turn) { exit = a.answer(ctx, t, c, out, errs) })

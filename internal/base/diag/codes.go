@@ -264,6 +264,9 @@ const (
 	BlobLost      Code = "K0274" // made anew of the output, or its job runs again
 	NameRefused   Code = "K0275" // of a product, or of what a job asks for: it has a zero byte in it
 	TraceTooLarge Code = "K0276" // a job looked at more than can be kept
+	WatchedStages Code = "K0277" // a build beside a watcher with other stages
+	ConstantsLeft Code = "K0279" // what a failed asset requires is not known
+	ShippedWrong  Code = "K0278" // verify: kiln.ids, a parcel or constants are not those of the products
 )
 
 // Parcels (K1601..K1619).

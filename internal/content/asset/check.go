@@ -30,12 +30,7 @@ func (b *builder) processorNames() []string {
 
 // checkStages reports stages for which there is no rule.
 func (b *builder) checkStages() {
-	var names []string
-	for _, r := range slices.Concat(b.in.Project.Rules, b.in.Rules) {
-		if r.Stage != "" && !slices.Contains(names, r.Stage) {
-			names = append(names, r.Stage)
-		}
-	}
+	names := b.in.AllStages()
 	for _, s := range b.in.Stages {
 		if slices.Contains(names, s) {
 			continue
@@ -46,6 +41,16 @@ func (b *builder) checkStages() {
 		}
 		b.add(m)
 	}
+}
+
+// AllStages are the stages for which there are rules, in the order of these.
+func (in *Input) AllStages() (names []string) {
+	for _, r := range slices.Concat(in.Project.Rules, in.Rules) {
+		if r.Stage != "" && !slices.Contains(names, r.Stage) {
+			names = append(names, r.Stage)
+		}
+	}
+	return names
 }
 
 // inStages reports whether a rule applies in these stages.

@@ -39,7 +39,7 @@ type Resource struct {
 	ID      uint32
 	Asset   string // id of the asset
 	Product string // name of the product; "" is the main one
-	Type    string // of the product
+	Type    string // of the product; "" if it is not known, because it could not be made here yet
 }
 
 // Languages are the languages that Generate supports.
@@ -175,7 +175,7 @@ type FileParcel struct {
 type Constant struct {
 	Resource
 	Ident string
-	Doc   string // asset, product and type, safe for a comment of one line
+	Doc   string // asset and product, safe for a comment of one line
 }
 
 // resolve sorts and names everything.
@@ -226,9 +226,6 @@ func describe(r Resource) string {
 	s := plain(r.Asset)
 	if r.Product != "" {
 		s += " " + plain(r.Product)
-	}
-	if r.Type != "" {
-		s += " (" + plain(r.Type) + ")"
 	}
 	return s
 }

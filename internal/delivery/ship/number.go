@@ -146,20 +146,27 @@ func Stale(dir string, read Numbers, changes []ids.Change) *diag.Message {
 
 // assign updates kiln.ids.
 func (s *shipment) assign(platforms []Platform) (*ids.File, error) {
-	var names []ids.Name
+	return s.assignNames(s.wantedNames(platforms))
+}
+
+// wantedNames are the resources that there are, and of which assets more may be there.
+func (s *shipment) wantedNames(platforms []Platform) (names []ids.Name, keep func(uuid string) bool) {
 	lost := map[string]bool{}
 	for i := range platforms {
 		for k := range platforms[i].Assets {
 			a := &platforms[i].Assets[k]
-			if a.Lost != "" || !platforms[i].Decided {
+			if a.Lost != "" || a.More || !platforms[i].Decided {
 				lost[a.UUID] = true
 			}
 			for n := range a.Products {
 				names = append(names, ids.Name{Asset: a.ID, UUID: a.UUID, Product: a.Products[n].Name})
 			}
 		}
+		for k := range platforms[i].Others {
+			lost[platforms[i].Others[k].UUID] = true
+		}
 	}
-	return s.assignNames(names, func(uuid string) bool { return lost[uuid] })
+	return names, func(uuid string) bool { return lost[uuid] }
 }
 
 // assignNames is ids.Assign for kiln.ids.

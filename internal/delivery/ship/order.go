@@ -111,9 +111,12 @@ func gone(l *loadorder.List, platforms []Platform) []loadorder.Line {
 	lost := map[string]bool{}
 	for i := range platforms {
 		for k := range platforms[i].Assets {
-			if a := &platforms[i].Assets[k]; a.Lost != "" || a.Fails {
+			if a := &platforms[i].Assets[k]; a.Lost != "" || a.Fails || a.More {
 				lost[a.ID] = true
 			}
+		}
+		for k := range platforms[i].Others {
+			lost[platforms[i].Others[k].ID] = true
 		}
 	}
 	return l.Gone(func(tell func(string)) {

@@ -45,8 +45,10 @@ type Asset struct {
 	ID, UUID string
 	Lost     string // why its products are not available: "failed"; "": they are
 	Fails    bool   // it cannot be built now; its source may make other products than these
+	More     bool   // in other stages of the project it may have more products than these
 	Follows  bool   // see manifest.Asset
 	Products []Product
+	Last     []Product           // what it had when it could be built last, of one that fails
 	Meta     map[string][]string // what rules say of it
 
 	Placeholder bool // placeholders are among the products
@@ -57,6 +59,7 @@ type Platform struct {
 	Name    string
 	Decided bool // everything in it is of the current build; otherwise only its numbers and names count
 	Assets  []Asset
+	Others  []Asset // those that it has in other stages of the project alone, without products
 }
 
 // Options are the options of Update.
@@ -130,6 +133,8 @@ type shipment struct {
 	p       *project.Project
 	o       Options
 	numbers numbering
+	lines   map[string][]Product // what is known from the lines of kiln.ids alone, by UUID
+	kept    map[string][]Product // the same of lines for products that no platform has now
 	res     Result
 	orders  map[string]*order // by file, if they were needed
 	saidOf  map[string]*left  // by their text
@@ -162,6 +167,7 @@ func (s *shipment) work(platforms []Platform) {
 		return
 	}
 	s.numbers = newTable(file)
+	s.findKept(file, platforms)
 	contents := make([][]manifest.Contents, len(platforms))
 	for i := range platforms {
 		if platforms[i].Decided && !s.stopped() {

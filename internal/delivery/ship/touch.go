@@ -20,10 +20,11 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// Change is an asset on a platform as it is now, without products if it is gone, and the products that it had.
+// Change is an asset on a platform as it is now, without products if it is gone, and what it had before.
 type Change struct {
 	Asset
-	Was []Product
+	WasID string // its id, which may differ although its UUID does not; "" if it had no products
+	Was   []Product
 }
 
 // differs tells whether anything changed. Of what is lost nothing is made, so that it changes nothing.
@@ -33,7 +34,7 @@ func (c *Change) differs() bool {
 
 // contentsOnly tells whether nothing but the contents of products changed.
 func (c *Change) contentsOnly() bool {
-	return slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
+	return (c.WasID == "" || c.WasID == c.ID) && slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
 		return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && slices.Equal(a.References, b.References)
 	})
 }
@@ -50,6 +51,7 @@ type Others struct {
 	Left    func(file string) bool                  // whether a parcel, by its path below the output folder, is to stay as it is
 	Find    func(platform, id string) (Asset, bool) // an asset as it is now; it is false for one that has no products there
 	Follows func(id string) bool                    // Asset.Follows
+	Staged  func() bool                             // whether the project has stages, of which lines in kiln.ids may be
 
 	// Referring are the ids of assets with products that referred to those of an asset, before what changed; one of them is "" if that is
 	// not known.
@@ -162,7 +164,7 @@ func (s *touch) closeAll() {
 
 // simple tells whether what a parcel holds follows from what it names, and nothing but parcels is made of the products.
 func (s *touch) simple() bool {
-	return len(s.p.Constants) == 0 &&
+	return len(s.p.Constants) == 0 && !s.others.Staged() &&
 		!slices.ContainsFunc(s.p.Parcels, func(p project.Parcel) bool { return p.SharedWith != "" || p.Split || p.Order != "" })
 }
 
@@ -554,7 +556,8 @@ func (f *filling) reach(a *Asset) {
 	}
 }
 
-// differences are the products of resources that only the first list has, or only the second. Both are sorted by number.
+// differences are the products of resources that only the first list has, or only the second, or that the second has under another
+// name. Both are sorted by number.
 func (s *touch) differences(was, now []parcel.Resource) (removed, added []Place) {
 	in := map[productKey]int{} // 1: now, -1: before, 0: both
 	for len(was) > 0 || len(now) > 0 {
@@ -566,8 +569,11 @@ func (s *touch) differences(was, now []parcel.Resource) (removed, added []Place)
 			in[keyOf(&now[0])]++
 			now = now[1:]
 		default:
-			if a, b := keyOf(&was[0]), keyOf(&now[0]); a != b {
+			a, b := keyOf(&was[0]), keyOf(&now[0])
+			if a != b {
 				in[a]--
+			}
+			if a != b || was[0].Name != now[0].Name {
 				in[b]++
 			}
 			was, now = was[1:], now[1:]

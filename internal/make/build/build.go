@@ -6,9 +6,11 @@ package build
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -57,13 +59,18 @@ type session struct {
 	wrote      map[string]bool  // files besides products that were written, relative to the project folder
 	sharing    sharing.Account  // with other builds
 	dispatcher *farm.Dispatcher // other machines that run jobs; nil: there are none
+	held       struct {         // see ended
+		mu   sync.Mutex
+		back []*engine.Result
+	}
 }
 
 // Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is
 // what stopped the build as a whole, and a diag.List if the cause is in the project.
 func (p *Project) Build(ctx context.Context, req Request) (*report.Report, error) {
+	req.lost = map[digest.Hash]bool{}
 	r, due, err := p.build(ctx, req)
-	for due &^= req.done; due != 0 && err == nil && ctx.Err() == nil; due &^= req.done { // once for each reason
+	for due != 0 && err == nil && ctx.Err() == nil {
 		first := r
 		req.done |= due & -due
 		req.Force = false // what was forced has run
@@ -104,21 +111,40 @@ func (p *Project) build(ctx context.Context, req Request) (r *report.Report, due
 			p.Resident.Spare = s.Scanned.Files // prev has its content now
 		}
 	}
-	return r, s.due(r), err
+	due = s.due()
+	if s.W != nil {
+		maps.Copy(req.lost, s.W.Lost)
+	}
+	return r, due, err
 }
 
-// due are the reasons for another build.
-func (s *session) due(r *report.Report) (why again) {
-	if r != nil && (r.Passing && s.W.Lost || s.tree != nil && s.tree.Lost) {
-		why = lostContent
-	}
+// due are the reasons for another build: once for each reason, and for each content that is lost, because what is made again may need
+// others.
+func (s *session) due() (why again) {
 	if s.shipment.Reheld {
 		why |= otherHeld
 	}
 	if s.shipment.Renumbered {
 		why |= otherIDs
 	}
+	why &^= s.req.done
+	if s.loses() {
+		why |= lostContent
+	}
 	return why
+}
+
+// loses reports whether contents are lost that were there in the builds before for the same request.
+func (s *session) loses() bool {
+	if s.W == nil || !s.W.AnyLost() {
+		return false
+	}
+	for h := range s.W.Lost {
+		if !s.req.lost[h] {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *session) run(ctx context.Context) (*report.Report, error) {
@@ -279,7 +305,8 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	}
 	r := s.report()
 	r.Outcomes = outcomes
-	if s.due(r)&^s.req.done == 0 { // else, another build follows, in which what is lost is made, and is no failure
+	if s.due() == 0 { // else, another build follows, in which what is lost is made, and is no failure
+		s.endHeldBack()
 		s.tell(slices.Concat(s.notes, s.said()))
 	}
 	if ok, err := s.save(r); !ok || err != nil {
@@ -406,14 +433,36 @@ func (s *session) runEngine(ctx context.Context) error {
 	return err
 }
 
-// ended reports a job that has just finished, if its result is final. The others are in the report.
+// ended reports a job that has just finished, if its result is final. The others are in the report. A failure after a content was lost may
+// come of that: it is reported if no other build follows, which makes the content again.
 func (s *session) ended(r *engine.Result) {
 	if !s.W.Final(r) {
+		return
+	}
+	if results.Failed(r) && s.W.AnyLost() {
+		s.held.mu.Lock()
+		defer s.held.mu.Unlock()
+		s.held.back = append(s.held.back, r)
 		return
 	}
 	if s.req.Done != nil {
 		s.req.Control.Ended(s.Set, r, s.req.Done)
 	}
+	s.tellJob(r)
+}
+
+// endHeldBack reports the jobs that were held back.
+func (s *session) endHeldBack() {
+	for _, r := range s.held.back {
+		if s.req.Done != nil {
+			s.req.Done(report.OutcomeOfRun(s.Set, r))
+		}
+		s.tellJob(r)
+	}
+	s.held.back = nil
+}
+
+func (s *session) tellJob(r *engine.Result) {
 	if s.req.Tell != nil {
 		j := report.JobOf(r)
 		s.req.Tell(&j, s.W.MessagesFor(job.TaskOf(r), r.Trace))

@@ -128,6 +128,10 @@ func (s *session) ship(ctx context.Context) bool {
 		},
 	}
 	whole := len(s.req.Patterns) == 0 && !s.stopped
+	if s.loses() { // it is made in the build that follows; what is made of products is written once, by that one
+		s.shipment.Again = true
+		return true
+	}
 	pack := (whole || len(with.Only) > 0 && !s.stopped) && s.P.Config.Output == ""
 	var ok bool
 	if s.shipment, ok = with.Bring(ctx, whole, pack, s.req.done&otherHeld == 0); !ok {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
+	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/notices"
 	"github.com/kiln-pipeline/kiln/internal/make/parcels"
@@ -90,12 +92,33 @@ func (p *Project) Verify(ctx context.Context, fix bool) (*upkeep.Verified, error
 	}
 	found := s.found()
 	found.Said = s.messages
+	found.Wrong = p.wrong(ctx)
 	v, err := found.Verify(ctx, fix)
 	var m *diag.Message
 	if errors.As(err, &m) && m.Code == diag.ContentDBUnusable {
 		m.File = ".kiln/content.db"
 	}
 	return v, p.OwnFiles(err)
+}
+
+// wrong compares what the last build made of products with what it should have made, if the project is as it was built, and all of it is
+// known.
+func (p *Project) wrong(ctx context.Context) []ship.Wrong {
+	s := p.newSession(Request{Reporter: job.Silent{}})
+	if err := s.look(ctx); err != nil {
+		return nil
+	}
+	s.findLive()
+	if s.Prev == nil || !s.Prev.Whole || !s.SameRules() || len(notices.Failures(s.Prev)) > 0 || s.notices.Unread() {
+		return nil
+	}
+	for _, r := range s.Results {
+		if r.State != engine.Held {
+			return nil
+		}
+	}
+	with := &parcels.Shipping{Set: s.Set, Tree: s.outputs(), Prev: s.Prev, Notices: &s.notices, Workers: s.P.Workers(0)}
+	return with.Wrong(ctx)
 }
 
 // Clean deletes outputs, and with state also the recorded state: see upkeep. The caller holds the

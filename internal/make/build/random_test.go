@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/thorough"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
@@ -23,7 +27,6 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
 	"github.com/kiln-pipeline/kiln/internal/make/task"
-	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -56,7 +59,7 @@ func edits() int {
 }
 
 func randomly(t *testing.T, calm bool, projects []int) {
-	rng, n := randomSource(t), edits()
+	rng, n, total := randomSource(t), edits(), 0
 	for until := time.Now().Add(*long); ; {
 		r := newRandom(t, rng)
 		r.calm = calm
@@ -82,6 +85,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 				t.Fatalf("after:\n%s", strings.Join(r.log[max(0, len(r.log)-25):], "\n"))
 			}
 		}
+		total += r.p.builds
 		t.Logf("%d of %d builds looked at few tasks; the others: %v", r.p.shorts, r.p.builds, r.p.because)
 		t.Logf("after %d builds something was held by ignore", r.p.holding)
 		enough := n / 4
@@ -102,6 +106,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		}
 		r.p.remove(".")
 		if time.Now().After(until) {
+			t.Logf("%d builds in all", total)
 			return
 		}
 	}
@@ -124,6 +129,7 @@ func newRandom(t *testing.T, rng *rand.Rand) *random {
 	r := &random{p: newProject(t, ""), rng: rng, past: map[string][]string{}}
 	r.p.procs = append(r.p.procs, bundle{}, gather{r.p.procs[0].(*script)})
 	r.p.workers = 1 + rng.IntN(4)
+	r.p.write("ids.tmpl", constantsTemplate)
 	for range 12 {
 		r.edit()
 	}
@@ -145,7 +151,7 @@ func (r *random) called() string {
 func capitals(uuid string) string { return "uuid:" + strings.ToUpper(uuid) }
 
 func (r *random) name() string {
-	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e") + pick(r, ".s", ".s", ".s", ".txt", ".bin")
+	return pick(r, "", "", "", "sub/", "sub/deep/", "other/") + pick(r, "a", "b", "c", "d", "e", "e", "d", composed) + pick(r, ".s", ".s", ".s", ".txt", ".bin")
 }
 
 // script writes a few lines of what a script can do.
@@ -318,7 +324,7 @@ func (r *random) edit() {
 		return
 	}
 	name := r.name()
-	file := "assets/" + name
+	file := r.spelt("assets/" + name)
 	info, err := os.Stat(r.p.path(file))
 	there := err == nil && !info.IsDir()
 	k := r.rng.IntN(10)
@@ -339,8 +345,10 @@ func (r *random) edit() {
 	case k == 7:
 		r.note("remove %s", file)
 		r.p.remove(file)
+	case k == 8 && r.rng.IntN(2) == 0:
+		r.respell(file)
 	case k == 8:
-		to := "assets/" + r.name()
+		to := r.spelt("assets/" + r.name())
 		if _, err := os.Stat(r.p.path(to)); err != nil {
 			r.note("rename %s to %s", file, to)
 			r.put(to, "")
@@ -351,6 +359,42 @@ func (r *random) edit() {
 		r.note("remove %s", dir)
 		r.removeIf(dir)
 	}
+}
+
+// respell renames a file, or a folder above it, to a name that gives the same UUIDs.
+func (r *random) respell(file string) {
+	for range r.rng.IntN(3) {
+		if dir := path.Dir(file); dir != "assets" {
+			file = dir
+		}
+	}
+	name := path.Base(file)
+	to := path.Join(path.Dir(file), pick(r, strings.ToUpper(name[:1])+name[1:], strings.ToLower(name),
+		strings.ReplaceAll(name, composed, decomposed), strings.ReplaceAll(name, decomposed, composed)))
+	if _, err := os.Lstat(r.p.path(to)); err == nil || runtime.GOOS != "linux" {
+		return // it is called so, or both are there
+	}
+	r.note("rename %s to %s", file, to)
+	r.p.rename(file, to)
+}
+
+// composed and decomposed are two forms of a name in Unicode.
+const composed, decomposed = "\u00fc", "u\u0308"
+
+// spelt is a path as it is there, if it differs only in spelling, which would be an error. That is left to chance at times.
+func (r *random) spelt(file string) string {
+	if r.rng.IntN(50) == 0 {
+		return file
+	}
+	at := ""
+	for _, name := range strings.Split(file, "/") {
+		some, _ := os.ReadDir(r.p.path(at))
+		if i := slices.IndexFunc(some, func(e os.DirEntry) bool { return asset.Fold(e.Name()) == asset.Fold(name) }); i >= 0 {
+			name = some[i].Name()
+		}
+		at = path.Join(at, name)
+	}
+	return at
 }
 
 var projectFiles = []string{
@@ -386,6 +430,9 @@ var projectFiles = []string{
 		"[[rules]]\nmatch = [\"@most\", \"!**/*.{txt,bin}\", \"!**/e.s\"]\nsettings = { say = \"${SAY}\" }\nmeta = { say = \"${SAY}\" }\n" +
 		"[[rules]]\nmatch = \"**/*.txt\"\nprocessor = \"gather\"\ninputs = [\"@deep\", \"a.*\", \"!a.txt\"]\nneeds = [\"@most\", \"!**/*.{s,txt}\", \"!b.bin\"]\n" +
 		"[[parcels]]\nname = \"one\"\nassets = [\"@most\", \"!**/a.*\"]\n[[parcels]]\nname = \"two\"\nassets = [\"**\", \"!*.s\"]\n",
+	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
+		"[[rules]]\nmatch = [\"a.*\", \"sub\"]\nstage = \"late\"\nsettings = { say = \"late\" }\n[[rules]]\nmatch = \"*.s\"\nstage = \"later\"\nprocessors = [\"script\", \"shadow\"]\n" +
+		"[[assets]]\nid = \"late\"\nprocessor = \"seed\"\nstage = \"late\"\n[[assets]]\nid = \"later\"\nsource = \"b.s\"\nstage = \"later\"\n" + withConstants,
 	"[project]\nname = \"test\"\nroots = [\"assets\", { path = \"${MOD}\", name = \"engine\" }]\n[vars]\nMOD = \"mod\"\n" +
 		"[[rules]]\nmatch = [\"sub/**\", \"!**/b.*\"]\nneeds = [\"*.bin\", \"!a.bin\"]\n",
 	"[project]\nname = \"test\"\n[platforms.pc]\n[platforms.web.script]\nsay = \"web\"\n" +
@@ -394,7 +441,7 @@ var projectFiles = []string{
 }
 
 // numbering are those of them with parcels.
-var numbering = []int{7, 8, 13}
+var numbering = []int{7, 8, 13, 14}
 
 // ignoring is the last of them.
 var ignoring = len(projectFiles) - 1
@@ -631,8 +678,9 @@ func (r *random) part() {
 		req = Request{OnError: results.LastGood}
 	case 4:
 		if strings.Contains(projectFiles[r.project], "late") && r.rng.IntN(2) == 0 {
+			was := r.p.stages
 			req.Patterns, r.p.stages = nil, []string{"late"}
-			defer func() { r.p.stages = nil }()
+			defer func() { r.p.stages = was }()
 		} else if strings.Contains(projectFiles[r.project], "parcels") {
 			req.Patterns = []string{"parcel:one", "!a.s"}[:1+r.rng.IntN(2)]
 		}
@@ -741,13 +789,18 @@ func (r *random) step() {
 	if r.rng.IntN(15) == 0 || r.numbering && r.rng.IntN(5) == 0 {
 		r.numbers()
 	}
+	r.p.stages = nil
+	if strings.Contains(projectFiles[r.project], "later") {
+		r.p.stages = [][]string{nil, nil, {"late"}, {"later"}, {"late", "later"}}[r.rng.IntN(5)]
+	}
 	r.accept()
 	if r.rng.IntN(4) == 0 {
 		r.order()
 	}
-	kept := r.kept()
+	kept, before := r.kept(), r.p.read(ids.FileName)
 	b := r.p.build()
 	r.still(kept)
+	r.ends(before, b)
 	r.note("built %s; %d held by ignore", b.ran, b.held)
 	if b0 := r.p.build0(); b0.Built != 0 || b0.HeldByIgnore != b.held {
 		r.p.Errorf("built again: %s; %d held by ignore", b0.ran, b0.HeldByIgnore)
@@ -756,6 +809,52 @@ func (r *random) step() {
 		r.note("--strict")
 		if b := r.p.buildWith(Request{Strict: true}); b.held > 0 {
 			r.p.Errorf("%d held by ignore after --strict", b.held)
+		}
+	}
+}
+
+// ends compares what the end of a build wrote with what is to be said of it without Kiln: lines of kiln.ids keep their numbers, a constant
+// is there for each line, --locked accepts what is there, and verify finds nothing.
+func (r *random) ends(before string, b built) {
+	text := r.p.read(ids.FileName)
+	if was, err := ids.Parse(ids.FileName, []byte(before), false); err == nil && len(was.Conflicts()) == 0 {
+		now, err := ids.Parse(ids.FileName, []byte(text), false)
+		r.p.must(err)
+		number := map[string]uint32{}
+		for _, e := range was.Entries {
+			number[e.Identity()+" "+e.Product] = e.ID
+		}
+		for _, e := range now.Entries {
+			if n, ok := number[e.Identity()+" "+e.Product]; ok && n != e.ID {
+				r.p.Errorf("%s had number %d, and has %d", e.Name, n, e.ID)
+			}
+		}
+		if constants := r.p.read("game/ids.txt"); strings.Contains(projectFiles[r.project], "constants") && !strings.Contains(b.messages, "error[K01") {
+			want := "test\n"
+			for _, e := range now.Entries {
+				want += fmt.Sprintln(e.ID, e.Asset, e.Product)
+			}
+			if len(now.Entries) == 0 {
+				want = ""
+			}
+			if constants != want {
+				r.p.Errorf("constants, with kiln.ids first:\n%s", cmp.Diff(want, constants))
+			}
+		}
+	}
+	if r.rng.IntN(8) == 0 {
+		l, err := r.p.try(context.Background(), Request{Locked: true})
+		r.p.must(err)
+		if now := r.p.read(ids.FileName); now != text || strings.Contains(l.messages, string(diag.IDsChange)) {
+			r.p.Errorf("--locked after a build: %s\n%s", l.messages, cmp.Diff(text, now))
+		}
+		r.p.build0() // as the builds to come
+	}
+	if r.rng.IntN(8) == 0 {
+		for _, m := range r.p.verify(false).Messages {
+			if m.Code == diag.ShippedWrong {
+				r.p.Errorf("verify after a build: %v", m)
+			}
 		}
 	}
 }
@@ -818,7 +917,7 @@ func (r *random) placed(before map[string]report.JobReport, j report.JobReport) 
 
 // accept takes away rules that are refused: they are by a clean build too.
 func (r *random) accept() {
-	pr, err := Open(workspace.Config{Dir: r.p.dir, Version: "test", Processors: r.p.procs})
+	pr, err := Open(r.p.config())
 	if err == nil {
 		_, err = pr.Look(context.Background(), nil, nil)
 	}

@@ -2,6 +2,7 @@ package build
 
 import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/make/control"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
@@ -47,7 +48,8 @@ type Request struct {
 	Placed    func([]report.Outcome) // called in a build of few tasks when all outputs are in place, before the state is written; may be nil
 	Reporter  Reporter
 
-	done again // why builds just before this one were not enough
+	done again                // why builds just before this one were not enough
+	lost map[digest.Hash]bool // contents that they could not read
 }
 
 // Tell is called for each job that ran, with its messages, as soon as it ends, if its result is final for this

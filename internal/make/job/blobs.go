@@ -24,6 +24,23 @@ func (w *World) damaged(h digest.Hash) {
 	}
 }
 
+// Lose records that a content is needed and cannot be had: the next build makes it.
+func (w *World) Lose(h digest.Hash) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.Lost == nil {
+		w.Lost = map[digest.Hash]bool{}
+	}
+	w.Lost[h] = true
+}
+
+// AnyLost reports whether there is such a content.
+func (w *World) AnyLost() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.Lost) > 0
+}
+
 // restore makes a lost blob from an output with the same content.
 func (w *World) restore(h digest.Hash, file string) bool {
 	return file != "" && w.Blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
@@ -51,5 +68,6 @@ func (w *World) Open(h digest.Hash) (*os.File, error) {
 		w.Forget(file) // the next build runs the job that makes it
 		w.mu.Unlock()
 	}
+	w.Lose(h)
 	return nil, err
 }

@@ -339,7 +339,7 @@ func (j *Job) openContent(p *engine.Product, of string) (processor.File, error) 
 		err := j.w.content(p, of, func() (err error) { data, err = j.w.Blobs.Read(p.Hash); return err })
 		return memFile{bytes.NewReader(data)}, j.mayPass(err)
 	}
-	f := &productFile{j: j, of: cmp.Or(p.File, j.w.Display(of))}
+	f := &productFile{j: j, hash: p.Hash, of: cmp.Or(p.File, j.w.Display(of))}
 	err := j.w.content(p, of, func() (err error) {
 		if f.File, err = j.w.Blobs.OpenFile(p.Hash); err == nil {
 			f.stat, err = source.StatFile(f.File)
@@ -358,6 +358,7 @@ type productFile struct {
 	*os.File
 	j    *Job
 	stat source.Stat
+	hash digest.Hash
 	of   string // its name for display
 
 	once sync.Once
@@ -372,9 +373,7 @@ func (f *productFile) Close() error {
 		after, err := source.StatFile(f.File)
 		f.File.Close()
 		if after.CTime = f.stat.CTime; err != nil || after != f.stat { // links to it may be added and removed
-			f.j.w.mu.Lock()
-			f.j.w.Lost = true
-			f.j.w.mu.Unlock()
+			f.j.w.Lose(f.hash)
 			f.err = f.j.mayPass(lostProduct(f.of))
 		}
 	})

@@ -38,7 +38,7 @@ func (w *World) Final(r *engine.Result) bool {
 		return false
 	}
 	w.mu.Lock()
-	asked := w.Finder != nil || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Lost // a build of few tasks does not know what others asked for
+	asked := w.Finder != nil || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || len(w.Lost) > 0 // a build of few tasks does not know what others asked for
 	w.mu.Unlock()
 	return !asked || !slices.ContainsFunc(r.Trace.Observations, func(o engine.Observation) bool {
 		return !slices.Contains(ofThePass, o.Kind)

@@ -101,7 +101,7 @@ type World struct {
 	Edited    map[string]source.Presence // outputs that are wrong, or no longer correct
 	Changed   string                     // the first by name of what changed during this build, for display
 	Spoilt    map[digest.Hash]bool       // contents whose blobs were damaged
-	Lost      bool                       // the content of a product that a job needs is lost or damaged
+	Lost      map[digest.Hash]bool       // contents of products that are needed, and lost or damaged; see Lose
 	Leftovers bool                       // an output could not be put in place: a temporary file may be left beside it
 
 	AskedIDs  atomic.Bool     // a job asked for a number, or had
@@ -443,9 +443,7 @@ func (w *World) content(p *engine.Product, of string, read func() error) error {
 		w.Forget(p.File)
 		w.mu.Unlock()
 	}
-	w.mu.Lock()
-	w.Lost = true
-	w.mu.Unlock()
+	w.Lose(p.Hash)
 	return lostProduct(cmp.Or(p.File, w.Display(of)))
 }
 

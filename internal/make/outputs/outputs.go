@@ -42,7 +42,6 @@ type Tree struct {
 
 	Messages diag.List               // about outputs that clash, or that could not be removed or written
 	Unplaced map[*job.Task]diag.List // tasks whose outputs could not be written, and why
-	Lost     bool                    // so because their content is lost: the jobs that make it run in the next build
 	clashed  map[*job.Task]diag.List // tasks that want the same output as another task
 	Known    map[string]bool         // files in the output tree that Kiln wrote
 }
@@ -373,7 +372,9 @@ func (s *Tree) placeAll(desired map[string]desiredOutput) {
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			s.Lost = s.Lost || cas.Lost(err)
+			if cas.Lost(err) { // the jobs that make it run in the next build
+				s.W.Lose(missing[i].product.Hash)
+			}
 			m := s.outputError(missing[i].product.File, "written", err)
 			s.Messages = append(s.Messages, m)
 			s.Unplaced[missing[i].t] = append(s.Unplaced[missing[i].t], m)

@@ -92,10 +92,7 @@ func (s *Shipping) all(ctx context.Context) Shipment {
 		s.Shipment.Again = true
 		return s.Shipment
 	}
-	var platforms []ship.Platform
-	for _, name := range s.P.PlatformNames() {
-		platforms = append(platforms, ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name), Assets: s.assetsOn(name)})
-	}
+	platforms := s.platforms()
 	o := s.shipping(ctx)
 	o.Before = before
 	read, made := map[string]state.Shipped{}, map[string]state.Shipped{}
@@ -115,6 +112,25 @@ func (s *Shipping) all(ctx context.Context) Shipment {
 	s.Shipment.Files = slices.AppendSeq(s.Shipment.Files, maps.Values(read))
 	slices.SortFunc(s.Shipment.Files, func(a, b state.Shipped) int { return strings.Compare(a.File, b.File) })
 	return s.Shipment
+}
+
+// platforms are all assets, on all platforms.
+func (s *Shipping) platforms() (list []ship.Platform) {
+	elsewhere := s.Elsewhere()
+	for _, name := range s.P.PlatformNames() {
+		pl := ship.Platform{Name: name, Decided: len(s.Platforms) == 0 || slices.Contains(s.Platforms, name)}
+		pl.Assets, pl.Others = s.assetsOn(name, elsewhere)
+		list = append(list, pl)
+	}
+	return list
+}
+
+// Wrong returns the files that are not what an update makes of the products that there are. It writes nothing.
+func (s *Shipping) Wrong(ctx context.Context) []ship.Wrong {
+	if !ship.Wanted(s.P.Project) {
+		return nil
+	}
+	return ship.Check(s.P.Project, s.platforms(), s.shipping(ctx))
 }
 
 // shipping returns the options for package ship.
@@ -217,8 +233,8 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 	return n, errs
 }
 
-// assetsOn returns the assets of a platform that this build checks, with their current products.
-func (s *Shipping) assetsOn(platform string) []ship.Asset {
+// assetsOn returns the assets of a platform that this build checks, with their current products, and those that other stages have.
+func (s *Shipping) assetsOn(platform string, elsewhere *results.Elsewhere) (list, others []ship.Asset) {
 	found, listed := map[string]*ship.Asset{}, s.listed()
 	for _, t := range s.Live {
 		if t.Platform != platform || t.Request() {
@@ -233,13 +249,21 @@ func (s *Shipping) assetsOn(platform string) []ship.Asset {
 			found[t.Asset.ID] = a
 		}
 		s.shipTask(a, t)
+		a.More = a.More || elsewhere.MayMake(s.Set, t)
 	}
-	list := make([]ship.Asset, 0, len(found))
+	list = make([]ship.Asset, 0, len(found))
+	has := map[string]bool{}
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		sortProducts(found[id].Products)
 		list = append(list, *found[id])
+		has[found[id].UUID] = true
 	}
-	return list
+	for _, a := range elsewhere.On(platform) {
+		if !has[a.UUID] {
+			others = append(others, ship.Asset{ID: a.ID, UUID: a.UUID, More: true})
+		}
+	}
+	return list, others
 }
 
 // listed reports whether the list of parcels has what is in some of them.
@@ -272,6 +296,9 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 	a.Lost = cmp.Or(a.Lost, s.lost(t, products))
 	a.Placeholder = a.Placeholder || s.Placeholders[t] != nil
 	a.Fails = a.Fails || results.Failed(t.Result)
+	if a.Lost != "" && len(products) == 0 && len(s.P.Constants) > 0 {
+		a.Last = append(a.Last, s.last(t)...)
+	}
 	if !s.Tree.Clashes(t) {
 		n := len(a.Products)
 		a.Products = append(a.Products, shipProducts(products)...)
@@ -279,6 +306,16 @@ func (s *Shipping) shipTask(a *ship.Asset, t *job.Task) {
 			a.Products[n+i].Processor = t.Proc.Info.Name
 		}
 	}
+}
+
+// last returns what a task had when it succeeded last.
+func (s *Shipping) last(t *job.Task) []ship.Product {
+	for _, tr := range s.Traces.Traces(t.Key) {
+		if tr.Outcome == engine.Succeeded {
+			return shipProducts(tr.Products)
+		}
+	}
+	return nil
 }
 
 // lost returns why a task's products cannot be read, or "".
@@ -353,7 +390,9 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 			wasLost := false
 			for _, x := range past[assetOn{uuid, platform}] {
 				wasLost = wasLost || x.Lost
-				c.Was = append(c.Was, shipProducts(x.Products)...)
+				if was := shipProducts(x.Products); len(was) > 0 {
+					c.Was, c.WasID = append(c.Was, was...), x.Of.ID
+				}
 			}
 			sortProducts(c.Was)
 			equal := slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool {
@@ -409,6 +448,7 @@ func (s *Shipping) changed(ctx context.Context) (Shipment, bool) {
 			now := s.assetOn(a, platform)
 			return now, len(now.Products) > 0 && now.Lost == ""
 		},
+		Staged:    func() bool { return s.P.Staged(s.W.Table) },
 		Follows:   func(id string) bool { a := s.W.Find(id); return a != nil && a.Follows },
 		Referring: func(uuid string) []string { return referring()[uuid] },
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ship"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/outputs"
 	"github.com/kiln-pipeline/kiln/internal/make/plan"
@@ -55,6 +56,7 @@ type Found struct {
 	Shipped []string // files that earlier builds made from products
 	Settled uint64   // number of the build up to which the snapshot knows all outputs
 	Said    diag.List
+	Wrong   []ship.Wrong // what the last build made of products that is not what it should be
 }
 
 // GC deletes traces that have not been used recently, blobs that no trace names, and files that killed

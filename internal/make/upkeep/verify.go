@@ -135,6 +135,21 @@ func (v *Verified) Shipped(ctx context.Context, p *workspace.Workspace, files []
 	return files
 }
 
+// wrong reports files that are whole, and not what the last build should have made of its products.
+func (v *Verified) wrong(s *Found, files []state.Shipped) []state.Shipped {
+	for _, w := range s.Wrong {
+		i := slices.IndexFunc(files, func(f state.Shipped) bool { return f.File == w.File })
+		if i >= 0 && files[i].Stat == (source.Stat{}) {
+			continue // it is damaged
+		}
+		v.warn(diag.ShippedWrong, w.File, "this is not what the products of the last build give: "+w.Why, "writes it again", "the next build writes it again")
+		if i >= 0 {
+			files[i].Stat = source.Stat{}
+		}
+	}
+	return files
+}
+
 // sources compares files whose stat is unchanged with the hash they had.
 func (v *Verified) sources(ctx context.Context, p *workspace.Workspace, prev *state.Snapshot) {
 	t := prev.Sources
@@ -197,7 +212,7 @@ func (s *Found) Verify(ctx context.Context, fix bool) (*Verified, error) {
 	v.products(ctx, s.P, s.Before.Outputs)
 	s.P.Promising(blobs)
 	v.lost(ctx, s, blobs)
-	shipped := v.Shipped(ctx, s.P, s.Prev.Shipped)
+	shipped := v.wrong(s, v.Shipped(ctx, s.P, s.Prev.Shipped))
 	v.sources(ctx, s.P, s.Prev)
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -52,6 +52,22 @@ func Of(
 	return v
 }
 
+// OfStages returns the assets, by UUID, that may have other products in other stages, or that are only in these.
+func (v *View) OfStages() map[string]bool {
+	all, elsewhere := map[string]bool{}, v.set.Elsewhere()
+	for _, platform := range v.set.P.PlatformNames() {
+		for _, a := range elsewhere.On(platform) {
+			all[a.UUID] = true
+		}
+	}
+	for i := range v.Assets {
+		for _, x := range v.Assets[i].Jobs {
+			all[v.Assets[i].UUID] = all[v.Assets[i].UUID] || elsewhere.MayMake(v.set, x.task)
+		}
+	}
+	return all
+}
+
 // Task is the task with a key, or nil.
 func (v *View) Task(k engine.Key) *job.Task { return v.set.W.ByKey(k) }
 

@@ -24,6 +24,13 @@ import (
 // Evaluate makes assets of the files and all rules. It also returns the paths of all source files, without Kiln's
 // own.
 func (p *Workspace) Evaluate(t *source.Table) (*asset.Table, []string, diag.List) {
+	in, l := p.input(t)
+	set, more := asset.Build(in)
+	return set, in.Files, slices.Concat(l, more, p.unknownParcels(set))
+}
+
+// input is the files and all rules.
+func (p *Workspace) input(t *source.Table) (asset.Input, diag.List) {
 	paths, folders := SourcePaths(t)
 	var rules []project.Rule
 	var l diag.List
@@ -31,11 +38,41 @@ func (p *Workspace) Evaluate(t *source.Table) (*asset.Table, []string, diag.List
 		r, errs := p.FolderRules(t, dir)
 		rules, l = append(rules, r...), append(l, errs...)
 	}
-	set, more := asset.Build(asset.Input{
+	return asset.Input{
 		Files: paths, Project: p.Project, Rules: rules, Stages: p.Config.Stages,
 		Processors: p.Builtin, Team: p.TeamInfos, Custom: p.CustomInfos,
-	})
-	return set, paths, slices.Concat(l, more, p.unknownParcels(set))
+	}, l
+}
+
+// Staged reports whether there are rules for stages.
+func (p *Workspace) Staged(t *source.Table) bool {
+	in, _ := p.input(t)
+	return len(in.AllStages()) > 0
+}
+
+// OtherStages are the assets in builds with other stages: with none, with each, and with all.
+func (p *Workspace) OtherStages(t *source.Table) (tables []*asset.Table) {
+	in, _ := p.input(t) // what is wrong with the rules was reported
+	all := in.AllStages()
+	if len(all) == 0 {
+		return nil
+	}
+	builds := [][]string{nil, all}
+	if len(all) > 1 {
+		for _, stage := range all {
+			builds = append(builds, []string{stage})
+		}
+	}
+	now := slices.Sorted(slices.Values(p.Config.Stages))
+	for _, stages := range builds {
+		if slices.Equal(slices.Sorted(slices.Values(stages)), now) {
+			continue
+		}
+		in.Stages = stages
+		table, _ := asset.Build(in)
+		tables = append(tables, table)
+	}
+	return tables
 }
 
 // unknownParcels are the settings of atlases that name a parcel which the project does not have.

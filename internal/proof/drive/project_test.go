@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kiln-pipeline/kiln/internal/content/asset"
 )
 
 // bits of a project file
@@ -31,6 +33,7 @@ const (
 	images               // PNG files are textures instead of copies
 	atlases              // ui/ is an atlas
 	module               // a WebAssembly module, which each clean build compiles
+	staged               // rules for a stage, which builds name or not
 )
 
 // projectFile returns a kiln.toml.
@@ -91,9 +94,12 @@ output = ".out"
 	if bits&twoProcs != 0 {
 		b.WriteString("[[rules]]\nmatch = \"s/*.acts\"\nprocessors = [\"acts\", \"traced\"]\n[[rules]]\nmatch = \"s/*.nothing\"\nprocessor = \"copy\"\n")
 	}
+	if bits&staged != 0 {
+		b.WriteString("[[rules]]\nmatch = \"*.acts\"\nstage = \"late\"\nprocessors = [\"acts\", \"copy\"]\n")
+	}
 	if bits&parcels != 0 {
 		b.WriteString("[[parcels]]\nname = \"first\"\nassets = [\"s/**\", \"*.txt\"]\n[[parcels]]\nname = \"second\"\nassets = [\"**/*.acts\", \"**/*.team\", \"ui/\"]\n")
-		b.WriteString("[[constants]]\nlanguage = \"go\"\n")
+		b.WriteString("[[constants]]\nlanguage = \"go\"\n[[constants]]\nlanguage = \"lua\"\nfile = \"game/ids.lua\"\n")
 	}
 	return b.String()
 }
@@ -165,7 +171,9 @@ func (m *maker) dir() string {
 
 var extensions = []string{".txt", ".txt", ".acts", ".acts", ".team", ".joined", ".traced", ".traced", ".shell", ".mod", ".json", ".png", ".gltf"}
 
-func (m *maker) base() string { return pick(m, "a", "a", "b", "c", "d") + pick(m, extensions...) }
+func (m *maker) base() string {
+	return pick(m, "a", "a", "b", "c", "d", "u\u0308") + pick(m, extensions...)
+}
 func (m *maker) file() string { return m.dir() + m.base() }
 
 // id returns the id of a random file: its path below its root.
@@ -185,8 +193,10 @@ func (m *maker) next() op {
 		o.verb, o.a = "remove", m.file()
 	case k < 42:
 		o.verb, o.a = "remove", m.dir()
-	case k < 47:
+	case k < 45:
 		o.verb, o.a, o.b = "move", m.file(), m.file()
+	case k < 47:
+		o.verb, o.a = "respell", pick(m, m.file(), strings.TrimSuffix(m.dir(), "/"))
 	case k < 49:
 		o.verb, o.a, o.b = "move", m.dir(), m.dir()+pick(m, "", "t/", "x/", "a.txt")
 	case k < 52:
@@ -198,7 +208,7 @@ func (m *maker) next() op {
 	case k < 64:
 		o.verb = pick(m, "output edited", "output removed", "output touched", "output replaced")
 	case k < 74:
-		m.bits ^= 1 << m.IntN(10)
+		m.bits ^= pick(m, 1<<m.IntN(10), 1<<m.IntN(10), staged)
 		if m.bits&broken != 0 && m.IntN(3) > 0 {
 			m.bits &^= broken
 		}
@@ -212,7 +222,7 @@ func (m *maker) next() op {
 	case k < 84:
 		o.verb, o.a = "state", pick(m, "", "snapshot", "traces", "content.db", "cas", "../build", "../build/pc", "../build/parcels", "../kiln.ids")
 	case k < 86:
-		o.verb = "blob"
+		o.verb = pick(m, "blob", "blob", "blob lost", "stage")
 	case k < 88:
 		o.verb, o.a = "kind", m.file() // a file becomes a folder
 	case k < 90:
@@ -308,7 +318,7 @@ func save(file string, content []byte, mode fs.FileMode) error {
 
 // do executes an operation. It does nothing if what the operation needs does not exist.
 func (p project) do(o op) {
-	a, b := p.path(o.a), p.path(o.b)
+	a, b := p.spelt(o.a), p.spelt(o.b)
 	switch o.verb {
 	case "write", "save":
 		os.MkdirAll(filepath.Dir(a), 0o777)
@@ -338,7 +348,7 @@ func (p project) do(o op) {
 		text := ""
 		if o.more > 0 {
 			text = fmt.Sprintf("[[rules]]\nmatch = \"%s\"\n%s\n", []string{"", "*.txt", "**/a.*", "b.acts"}[o.more],
-				[]string{"processor = \"none\"", "processor = \"copy\"", "platforms.mobile.processor = \"none\"", "procesor = 1"}[o.n%4])
+				[]string{"processor = \"none\"", "processor = \"copy\"", "platforms.pc.processor = \"none\"", "procesor = 1"}[o.n%4])
 		}
 		save(filepath.Join(a, "rules.toml"), []byte(text), 0o666)
 	case "ignore":
@@ -359,6 +369,12 @@ func (p project) do(o op) {
 		}
 	case "wait":
 		time.Sleep(time.Duration(o.n%80) * time.Millisecond)
+	case "blob lost":
+		if all := files(p.path(".kiln/cas")); len(all) > 0 {
+			os.Remove(all[o.n%len(all)])
+		}
+	case "respell":
+		p.respell(o)
 	case "blob":
 		if all := files(p.path(".kiln/cas")); len(all) > 0 {
 			changeKeepingTime(all[o.n%len(all)])
@@ -369,6 +385,32 @@ func (p project) do(o op) {
 		}
 	}
 }
+
+// spelt is where a file is, by a name that may be spelt otherwise there: two spellings side by side are an error, which few builds are for.
+func (p project) spelt(name string) string {
+	at := p.dir
+	for _, part := range strings.Split(name, "/") {
+		some, _ := os.ReadDir(at)
+		if i := slices.IndexFunc(some, func(e fs.DirEntry) bool { return asset.Fold(e.Name()) == asset.Fold(part) }); i >= 0 {
+			part = some[i].Name()
+		}
+		at = filepath.Join(at, part)
+	}
+	return at
+}
+
+// respell renames a file or a folder to a name that means the same.
+func (p project) respell(o op) {
+	from := p.spelt(o.a)
+	name := filepath.Base(from)
+	composed := strings.ReplaceAll(name, "u\u0308", "\u00fc")
+	forms := []string{strings.ToUpper(name), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:], composed}
+	if to := filepath.Join(filepath.Dir(from), forms[o.more]); len(o.a) > len("one") && !there(to) {
+		os.Rename(from, to)
+	}
+}
+
+func there(file string) bool { _, err := os.Lstat(file); return err == nil }
 
 // output changes a product.
 func (p project) output(what string, o op) {

@@ -41,6 +41,7 @@ type Hello struct {
 	Kiln      string            `json:"kiln"`                // identifies the exact program
 	Variables map[string]string `json:"variables,omitempty"` // hashes of the project's relevant environment variables in its process
 	Busy      bool              `json:"busy,omitempty"`      // a build is under way
+	Stages    []string          `json:"stages,omitempty"`    // of its builds, sorted
 }
 
 // Call is a command.

@@ -8,80 +8,80 @@ type ID uint32
 
 // Resources of parcel heroes.
 const (
-	// characters/knight.toml (data)
+	// characters/knight.toml
 	HeroesCharactersKnightToml ID = 0
-	// characters/knight/knight.gltf (model)
+	// characters/knight/knight.gltf
 	HeroesCharactersKnightKnightGltf ID = 1
-	// characters/knight/portrait.png (texture)
+	// characters/knight/portrait.png
 	HeroesCharactersKnightPortraitPng ID = 2
-	// characters/paladin.toml (data)
+	// characters/paladin.toml
 	HeroesCharactersPaladinToml ID = 3
-	// characters/paladin/paladin.gltf (model)
+	// characters/paladin/paladin.gltf
 	HeroesCharactersPaladinPaladinGltf ID = 4
-	// characters/paladin/portrait.png (texture)
+	// characters/paladin/portrait.png
 	HeroesCharactersPaladinPortraitPng ID = 5
-	// characters/shared/page.png (texture)
+	// characters/shared/page.png
 	HeroesCharactersSharedPagePng ID = 6
-	// characters/shared/run.anim.json (data)
+	// characters/shared/run.anim.json
 	HeroesCharactersSharedRunAnimJson ID = 7
-	// sprites/knight_run/ (atlas)
+	// sprites/knight_run/
 	HeroesSpritesKnightRun ID = 12
-	// sprites/knight_run/ 0 (texture)
+	// sprites/knight_run/ 0
 	HeroesSpritesKnightRun0 ID = 13
 )
 
 // Resources of parcel scene.
 const (
-	// characters/knight/portrait.png (texture)
+	// characters/knight/portrait.png
 	SceneCharactersKnightPortraitPng ID = 2
-	// characters/paladin/portrait.png (texture)
+	// characters/paladin/portrait.png
 	SceneCharactersPaladinPortraitPng ID = 5
-	// data/scene.yaml (data)
+	// data/scene.yaml
 	SceneDataSceneYaml ID = 24
-	// sprites/knight_run/ (atlas)
+	// sprites/knight_run/
 	SceneSpritesKnightRun ID = 12
-	// sprites/knight_run/ 0 (texture)
+	// sprites/knight_run/ 0
 	SceneSpritesKnightRun0 ID = 13
-	// sprites/ui/ (atlas)
+	// sprites/ui/
 	SceneSpritesUi ID = 14
-	// sprites/ui/ 0 (texture)
+	// sprites/ui/ 0
 	SceneSpritesUi0 ID = 15
-	// textures/ground/grass.png (texture)
+	// textures/ground/grass.png
 	SceneTexturesGroundGrassPng ID = 17
-	// textures/scenery/castle.png (texture)
+	// textures/scenery/castle.png
 	SceneTexturesSceneryCastlePng ID = 21
-	// textures/scenery/sky.png (texture)
+	// textures/scenery/sky.png
 	SceneTexturesScenerySkyPng ID = 22
 )
 
 // Resources of parcel sounds.
 const (
-	// sounds/horn.wav (sound)
+	// sounds/horn.wav
 	SoundsSoundsHornWav ID = 25
-	// sounds/step_01.wav (sound)
+	// sounds/step_01.wav
 	SoundsSoundsStep01Wav ID = 26
-	// sounds/step_01.wav variations (sounds)
+	// sounds/step_01.wav variations
 	SoundsSoundsStep01WavVariations ID = 27
-	// sounds/step_02.wav (sound)
+	// sounds/step_02.wav
 	SoundsSoundsStep02Wav ID = 28
-	// sounds/step_03.wav (sound)
+	// sounds/step_03.wav
 	SoundsSoundsStep03Wav ID = 29
-	// sounds/step_04.wav (sound)
+	// sounds/step_04.wav
 	SoundsSoundsStep04Wav ID = 30
-	// sounds/theme.wav (sound)
+	// sounds/theme.wav
 	SoundsSoundsThemeWav ID = 31
 )
 
 // Resources of parcel title.
 const (
-	// sprites/ui/ (atlas)
+	// sprites/ui/
 	TitleSpritesUi ID = 14
-	// sprites/ui/ 0 (texture)
+	// sprites/ui/ 0
 	TitleSpritesUi0 ID = 15
-	// textures/scenery/castle.png (texture)
+	// textures/scenery/castle.png
 	TitleTexturesSceneryCastlePng ID = 21
-	// textures/scenery/sky.png (texture)
+	// textures/scenery/sky.png
 	TitleTexturesScenerySkyPng ID = 22
-	// textures/title/banner.png (texture)
+	// textures/title/banner.png
 	TitleTexturesTitleBannerPng ID = 23
 )

@@ -2,80 +2,80 @@
 
 /** Resources of the parcel heroes. */
 export const Heroes = Object.freeze({
-  /** characters/knight.toml (data) */
+  /** characters/knight.toml */
   CharactersKnightToml: 0,
-  /** characters/knight/knight.gltf (model) */
+  /** characters/knight/knight.gltf */
   CharactersKnightKnightGltf: 1,
-  /** characters/knight/portrait.png (texture) */
+  /** characters/knight/portrait.png */
   CharactersKnightPortraitPng: 2,
-  /** characters/paladin.toml (data) */
+  /** characters/paladin.toml */
   CharactersPaladinToml: 3,
-  /** characters/paladin/paladin.gltf (model) */
+  /** characters/paladin/paladin.gltf */
   CharactersPaladinPaladinGltf: 4,
-  /** characters/paladin/portrait.png (texture) */
+  /** characters/paladin/portrait.png */
   CharactersPaladinPortraitPng: 5,
-  /** characters/shared/page.png (texture) */
+  /** characters/shared/page.png */
   CharactersSharedPagePng: 6,
-  /** characters/shared/run.anim.json (data) */
+  /** characters/shared/run.anim.json */
   CharactersSharedRunAnimJson: 7,
-  /** sprites/knight_run/ (atlas) */
+  /** sprites/knight_run/ */
   SpritesKnightRun: 12,
-  /** sprites/knight_run/ 0 (texture) */
+  /** sprites/knight_run/ 0 */
   SpritesKnightRun0: 13,
 });
 
 /** Resources of the parcel scene. */
 export const Scene = Object.freeze({
-  /** characters/knight/portrait.png (texture) */
+  /** characters/knight/portrait.png */
   CharactersKnightPortraitPng: 2,
-  /** characters/paladin/portrait.png (texture) */
+  /** characters/paladin/portrait.png */
   CharactersPaladinPortraitPng: 5,
-  /** data/scene.yaml (data) */
+  /** data/scene.yaml */
   DataSceneYaml: 24,
-  /** sprites/knight_run/ (atlas) */
+  /** sprites/knight_run/ */
   SpritesKnightRun: 12,
-  /** sprites/knight_run/ 0 (texture) */
+  /** sprites/knight_run/ 0 */
   SpritesKnightRun0: 13,
-  /** sprites/ui/ (atlas) */
+  /** sprites/ui/ */
   SpritesUi: 14,
-  /** sprites/ui/ 0 (texture) */
+  /** sprites/ui/ 0 */
   SpritesUi0: 15,
-  /** textures/ground/grass.png (texture) */
+  /** textures/ground/grass.png */
   TexturesGroundGrassPng: 17,
-  /** textures/scenery/castle.png (texture) */
+  /** textures/scenery/castle.png */
   TexturesSceneryCastlePng: 21,
-  /** textures/scenery/sky.png (texture) */
+  /** textures/scenery/sky.png */
   TexturesScenerySkyPng: 22,
 });
 
 /** Resources of the parcel sounds. */
 export const Sounds = Object.freeze({
-  /** sounds/horn.wav (sound) */
+  /** sounds/horn.wav */
   SoundsHornWav: 25,
-  /** sounds/step_01.wav (sound) */
+  /** sounds/step_01.wav */
   SoundsStep01Wav: 26,
-  /** sounds/step_01.wav variations (sounds) */
+  /** sounds/step_01.wav variations */
   SoundsStep01WavVariations: 27,
-  /** sounds/step_02.wav (sound) */
+  /** sounds/step_02.wav */
   SoundsStep02Wav: 28,
-  /** sounds/step_03.wav (sound) */
+  /** sounds/step_03.wav */
   SoundsStep03Wav: 29,
-  /** sounds/step_04.wav (sound) */
+  /** sounds/step_04.wav */
   SoundsStep04Wav: 30,
-  /** sounds/theme.wav (sound) */
+  /** sounds/theme.wav */
   SoundsThemeWav: 31,
 });
 
 /** Resources of the parcel title. */
 export const Title = Object.freeze({
-  /** sprites/ui/ (atlas) */
+  /** sprites/ui/ */
   SpritesUi: 14,
-  /** sprites/ui/ 0 (texture) */
+  /** sprites/ui/ 0 */
   SpritesUi0: 15,
-  /** textures/scenery/castle.png (texture) */
+  /** textures/scenery/castle.png */
   TexturesSceneryCastlePng: 21,
-  /** textures/scenery/sky.png (texture) */
+  /** textures/scenery/sky.png */
   TexturesScenerySkyPng: 22,
-  /** textures/title/banner.png (texture) */
+  /** textures/title/banner.png */
   TexturesTitleBannerPng: 23,
 });
