@@ -41,7 +41,7 @@ func (a *app) handOver(ctx context.Context, root *cobra.Command) (_ context.Cont
 	if err != nil {
 		return ctx, 0, false
 	}
-	k := own.Find(dir, project.Given{Set: a.cfg.Set})
+	k := own.Find(dir, project.Given{Set: a.cfg.Set}, outside())
 	if k == nil {
 		return ctx, 0, false
 	}

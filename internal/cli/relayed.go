@@ -45,7 +45,7 @@ func (a *app) relay(cmd *cobra.Command) {
 
 // askWatcher returns false if this process has to run the command.
 func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool) {
-	for _, own := range []string{"changed", "changed-from", "trace"} { // these name files, or standard input
+	for _, own := range []string{"adopt", "changed", "changed-from", "trace"} { // it locks the project itself; the others name files, or standard input
 		if f := cmd.Flags().Lookup(own); f != nil && f.Changed {
 			return 0, false
 		}

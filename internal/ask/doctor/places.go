@@ -41,6 +41,14 @@ func (r *Report) places(p *build.Project) {
 	state := filepath.Join(p.Dir, project.StateFolder)
 	for _, pl := range []struct{ shown, dir string }{{project.StateFolder, state}, {p.Output, p.OutputDir()}} {
 		place := Place{Folder: pl.shown, Writable: true, Free: -1}
+		if pl.dir == p.OutputDir() {
+			if m := project.LinkMessage(p.Dir, p.CheckOutput()); m != nil { // a file made there to test it would be elsewhere
+				place.Writable = false
+				r.add(m)
+				r.Places = append(r.Places, place)
+				continue
+			}
+		}
 		dir := existing(pl.dir)
 		if free, err := freeSpace(dir); err == nil {
 			place.Free = free

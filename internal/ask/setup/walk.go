@@ -96,7 +96,7 @@ func lfsPointer(head []byte) bool {
 }
 
 // always are names that Kiln ignores by default, and its own files.
-var always = []string{".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", ".kiln", ".kilnignore", "kiln.ids"}
+var always = []string{".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", ".p4", ".DS_Store", "Thumbs.db", "desktop.ini", ".kiln", ".kilnignore", "kiln.ids"}
 
 // leftovers are folders that tools make, by name. If beside is set, they are leftovers only next to a matching file or
 // folder.

@@ -67,7 +67,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 		{name: "kiln", take: func(e *settings.Entry) { p.Kiln, p.KilnSpan = d.inProject(e.Value, e.Key), e.Value.Span }},
 		{name: "ignore", take: func(e *settings.Entry) { p.Ignore = d.strs(e, `["*.bak"]`) }},
 	})
-	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder)) {
+	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder) || controlled(p.Output)) {
 		d.bad(output, `write a folder inside the project, like "build"`, "output cannot be %q", p.Output)
 		p.Output = "build"
 	}

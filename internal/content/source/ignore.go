@@ -13,7 +13,7 @@ const maxIgnoreFile = 1 << 20
 
 // builtinIgnore are files that are never game content: of version control, desktops and editors.
 var builtinIgnore = []string{
-	".git", ".hg", ".svn", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
+	".git", ".hg", ".svn", ".jj", ".sl", ".bzr", ".pijul", ".p4", ".DS_Store", "Thumbs.db", "desktop.ini", "*~", ".#*", ".*.sw[op]",
 }
 
 // pattern is one line of an ignore file (gitignore(5)). It is matched against an entry only, not against its parents,

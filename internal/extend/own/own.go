@@ -7,6 +7,7 @@
 package own
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
@@ -27,17 +29,19 @@ import (
 // Kiln is a project's own kiln.
 type Kiln struct {
 	pkg    gocode.Package
-	folder string // folder of stored programs
+	folder string       // folder of stored programs
+	below  *disk.Bounds // of Kiln's own folder, which it is in
 	span   settings.Span
 }
 
 // Find returns the own kiln of the project in a folder; nil if there is none, or no valid project file.
-func Find(dir string, given project.Given) *Kiln {
+func Find(dir string, given project.Given, outside []string) *Kiln {
 	p, _ := project.Load(dir, given)
 	if p == nil || p.Kiln == "" {
 		return nil
 	}
 	k := &Kiln{folder: folder(p.Dir), span: p.KilnSpan}
+	k.below = disk.NewBounds(filepath.Dir(k.folder), outside)
 	k.pkg = gocode.Package{
 		Project: p.Dir, Folder: p.Kiln,
 		Env:   []string{"GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH},
@@ -103,6 +107,9 @@ func (k *Kiln) Program(ctx context.Context, compiling func()) (string, error) {
 }
 
 func (k *Kiln) compiled(ctx context.Context, compiling func()) (string, error) {
+	if err := cmp.Or(k.below.Itself(), k.below.File(k.folder), k.below.File(record(k.folder))); err != nil {
+		return "", err
+	}
 	s, err := k.pkg.Look(ctx)
 	if err != nil {
 		return "", err
@@ -174,6 +181,10 @@ func (k *Kiln) messages(err error) diag.List {
 	}
 	var l diag.List
 	for _, e := range list {
+		if m := project.LinkMessage(k.pkg.Project, e); m != nil {
+			l = append(l, m)
+			continue
+		}
 		var p *processor.Problem
 		switch {
 		case !errors.As(e, &p):

@@ -113,7 +113,7 @@ func (p *Workspace) RemoveTemps() error {
 		case errors.Is(err, fs.ErrPermission):
 			return nil // Kiln has not written where it has no access
 		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), disk.TempPrefix):
-			err = os.Remove(path)
+			err = os.Remove(path) // links are not followed
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs = errors.Join(errs, err)
@@ -121,7 +121,9 @@ func (p *Workspace) RemoveTemps() error {
 		return nil
 	})
 	for _, f := range p.ShippedOutside() {
-		disk.RemoveLeft(p.ShippedPath(f))
+		if in := p.Bounds(f); in.File(p.ShippedPath(f)) == nil {
+			disk.RemoveLeft(p.ShippedPath(f))
+		}
 	}
 	return errs
 }
