@@ -74,6 +74,28 @@ func (r *Report) places(p *build.Project) {
 	}
 }
 
+// leads reports links in the project through which a build would write elsewhere.
+func (r *Report) leads(p *build.Project) {
+	add := func(err error) {
+		if m := project.LinkMessage(p.Dir, err); m != nil {
+			r.add(m)
+		}
+	}
+	for _, file := range append(p.ShippedOutside(), p.Orders()...) {
+		add(p.Bounds(file).File(p.ShippedPath(file)))
+	}
+	if p.CheckOutput() != nil {
+		return // places has reported it
+	}
+	in := p.BelowOutput()
+	filepath.WalkDir(in.Root(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+			add(in.File(path))
+		}
+		return nil
+	})
+}
+
 func (r *Report) space(place *Place) {
 	at := diag.Pos{File: place.Folder}
 	switch {

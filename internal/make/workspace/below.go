@@ -58,10 +58,28 @@ func (p *Workspace) checkState() error {
 			return err
 		}
 	}
+	if err := checkCompiled(in); err != nil {
+		return err
+	}
 	if info, err := os.Lstat(in.Root()); err != nil || info.IsDir() {
 		return nil
 	}
 	return ownState(entries)
+}
+
+// checkCompiled checks the folders in which a library of others keeps compiled modules, under names that it chooses.
+func checkCompiled(in *disk.Bounds) error {
+	dir := filepath.Join(in.Root(), "wasm", "compiled")
+	versions, err := os.ReadDir(dir)
+	if err != nil {
+		return in.Folder(dir)
+	}
+	for _, e := range versions {
+		if err := in.Folder(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ownState returns an error if the folder into which a link `.kiln` leads has files, and not those of Kiln. The user

@@ -97,6 +97,16 @@ func (p *Workspace) ShippedOutside() []string {
 	return files
 }
 
+// Orders are the load orders of parcels, which `kiln parcel order` writes.
+func (p *Workspace) Orders() (files []string) {
+	for i := range p.Parcels {
+		if f := p.Parcels[i].Order; f != "" && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
 func (p *Workspace) ShippedStat(file string) source.Stat {
 	st, mode, err := source.StatPath(p.ShippedPath(file))
 	if err != nil || mode.IsDir() {

@@ -121,6 +121,7 @@ func shareModules(t testing.TB, dir string) {
 	if err := os.MkdirAll(filepath.Join(dir, ".kiln"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("KILN_OUTSIDE", compiledModules)
 	os.Symlink(compiledModules, filepath.Join(dir, ".kiln", "wasm")) // without links it only takes longer
 }
 
