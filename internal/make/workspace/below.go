@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -127,10 +128,10 @@ func (p *Workspace) ClaimOutput(known func() bool) error {
 	if foreign != nil {
 		return diag.List{foreign}
 	}
-	if p.Config.Output == "" {
-		err = p.MarkOutput()
+	if _, link := disk.LinkError(p.MarkOutput()); link != nil {
+		return p.OwnFiles(p.CheckOutput())
 	}
-	return p.OwnFiles(err)
+	return nil // other errors: writing outputs will report them
 }
 
 // CheckClaim returns the error of ClaimOutput, and changes nothing.
@@ -151,10 +152,12 @@ func (p *Workspace) whoseOutput(known func() bool) (foreignFiles *diag.Message, 
 		return nil, true, nil
 	}
 	entries, err := os.ReadDir(p.OutputDir())
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, true, nil // a file is in its place, and writing outputs will report it
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, false, p.OwnFiles(err)
 	}
 	i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return !blank(e) })

@@ -490,3 +490,27 @@ func TestReadOnlyLeavesDamage(t *testing.T) {
 		t.Errorf("a store that is written to keeps it: %v", err)
 	}
 }
+
+// TestBlobLinks: a folder of blobs that is a link is not written to, and nothing is removed through it.
+func TestBlobLinks(t *testing.T) {
+	s, out := open(t), t.TempDir()
+	b := []byte("content")
+	h := digest.Of(b)
+	folder := filepath.Dir(s.Path(h))
+	if os.Symlink(out, folder) != nil {
+		t.Skip("there are no symbolic links")
+	}
+	if _, err := s.Add(b); err == nil {
+		t.Error("it was written through a link")
+	}
+	victim := filepath.Join(out, filepath.Base(s.Path(h)))
+	if err := os.WriteFile(victim, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(h); err == nil {
+		t.Error("it was removed through a link")
+	}
+	if all, err := os.ReadDir(out); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
