@@ -29,8 +29,8 @@ const (
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
 	"base/diag":         {810, 250},  // the codes of messages
-	"cli":               {10720, 60}, // a file a command
-	"content/project":   {3300, 66},
+	"cli":               {10750, 60}, // a file a command
+	"content/project":   {3310, 67},  // what is said of a link out of the project
 	"content/source":    {3000, 71},
 	"engine":            {3000, 76},
 	"extend/command":    {4900, 60},
@@ -38,9 +38,9 @@ var budgets = map[string][2]int{
 	"kilnrt":            {3000, 100},
 	"make/build":        {1400, 60},  // it only connects
 	"make/job":          {4135, 153}, // a processor's Job, and what the build and workers ask of it
-	"make/workspace":    {3000, 108},
-	"media/codec/astc":  {3460, 60}, // its encoder is there twice, in Go and for AVX2
-	"media/codec/bptc":  {3170, 60}, // the same
+	"make/workspace":    {3000, 117}, // nine of them are the bounds of what is written
+	"media/codec/astc":  {3460, 60},  // its encoder is there twice, in Go and for AVX2
+	"media/codec/bptc":  {3170, 60},  // the same
 	"media/codec/ktx2":  {3000, 61},
 	"media/pixel":       {4050, 80},
 	"media/sound":       {3000, 70},

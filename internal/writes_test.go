@@ -14,13 +14,14 @@ import (
 
 // writers are the functions of packages that write, rename or remove files, or open them for that.
 var writers = map[string][]string{
-	"os": {"WriteFile", "Create", "CreateTemp", "MkdirTemp", "OpenFile", "Rename", "Remove", "RemoveAll", "Mkdir", "MkdirAll", "Symlink", "Link",
-		"Truncate", "Chmod", "Chtimes", "Chown", "Lchown", "OpenRoot", "OpenInRoot", "CopyFS"},
+	"os": {"WriteFile", "Create", "CreateTemp", "MkdirTemp", "OpenFile", "Rename", "Remove", "RemoveAll", "Mkdir", "MkdirAll",
+		"Symlink", "Link", "Truncate", "Chmod", "Chtimes", "Chown", "Lchown", "OpenRoot", "OpenInRoot", "CopyFS"},
 	"disk":   {"Save", "SaveAged", "Keep", "Replace", "Remove", "RemoveLeft", "Create", "OpenFile"},
 	"flock":  {"New"},
 	"sqlite": {"OpenConn"},
 	"net":    {"Listen", "ListenUnix"},
-	"unix":   {"Linkat", "Renameat", "Renameat2", "Unlinkat", "Mkdirat", "Openat", "Openat2", "Open", "IoctlFileClone", "Symlinkat", "Fchmodat"},
+	"unix": {"Linkat", "Renameat", "Renameat2", "Unlinkat", "Mkdirat", "Openat", "Openat2", "Open",
+		"IoctlFileClone", "Symlinkat", "Fchmodat"},
 	"wazero": {"NewCompilationCacheWithDir"},
 }
 

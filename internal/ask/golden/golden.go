@@ -191,6 +191,10 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		got[Messages] = text
 	}
 	want := filepath.Join(p.Dir, filepath.FromSlash(dir), "want")
+	in := disk.NewBounds(above(p.Dir, dir), cfg.Outside)
+	if m := project.LinkMessage(p.Dir, in.Folder(want)); m != nil {
+		return nil, m
+	}
 	there, err := read(want)
 	if err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		r.Broken = r.Broken || m.Severity == diag.Error && slices.Contains(faults, m.Code)
 	}
 	if update && !r.Broken {
-		err = rewrite(disk.NewBounds(above(p.Dir, dir), cfg.Outside), want, got, r.Different)
+		err = rewrite(in, want, got, r.Different)
 	}
 	return r, err
 }

@@ -108,9 +108,6 @@ func (p *Project) Clean(state, dryRun bool) (int, diag.List, error) {
 	if err := s.readLeft(); err != nil {
 		return 0, nil, err
 	}
-	if err := p.CheckClaim(s.AnyOutput); err != nil && !dryRun {
-		return 0, nil, err
-	}
 	return s.found().Clean(state, dryRun)
 }
 

@@ -141,21 +141,6 @@ func (s *Build) OutputsSame() bool {
 	return len(s.Pres) == 0
 }
 
-// AnyOutput reports whether an output of the last build is where that build put it.
-func (s *Build) AnyOutput() bool {
-	if s.Prev == nil {
-		return false
-	}
-	changed, total := outputs.Compare(s.workspace, s.Prev, 0, s.changes.Workers), 0
-	for i := range s.Prev.Outputs.Folders() {
-		_, files := s.Prev.Outputs.Folder(i)
-		for range files {
-			total++
-		}
-	}
-	return len(changed) < total
-}
-
 // ReadAll reads the whole snapshot. If it is damaged, only the names of the outputs are used.
 func (s *Build) ReadAll() (why string) {
 	if s.Prev == nil {

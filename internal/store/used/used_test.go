@@ -162,7 +162,7 @@ func TestUsedLinks(t *testing.T) {
 	if os.Symlink(out, File(dir, "pc")) != nil {
 		t.Skip("there are no symbolic links")
 	}
-	if err := NewLog(dir).Begin().Add("pc", keys("a")); err == nil {
+	if err := NewLog(dir).Add("pc", &Play{}, keys("a")); err == nil {
 		t.Error("it was written through a link")
 	}
 	if _, err := os.Lstat(out); err == nil {
