@@ -29,8 +29,8 @@ const (
 // budgets are those of rooms that need more: lines and names.
 var budgets = map[string][2]int{
 	"base/diag":         {850, 260},  // the codes of messages
-	"cli":               {11200, 60}, // a file a command
-	"content/project":   {3300, 66},
+	"cli":               {11300, 60}, // a file a command
+	"content/project":   {3310, 67},  // what is said of a link out of the project
 	"content/source":    {3000, 75},
 	"engine":            {3000, 78},
 	"extend/command":    {4900, 60},
@@ -38,8 +38,8 @@ var budgets = map[string][2]int{
 	"kilnrt":            {3000, 100},
 	"make/build":        {1500, 60},  // it only connects; repeats a build while contents turn out to be lost
 	"make/job":          {4180, 156}, // a processor's Job, and what the build and workers ask of it
-	"make/workspace":    {3000, 110},
-	"media/codec/astc":  {3460, 60}, // its encoder is there twice, in Go and for AVX2
+	"make/workspace":    {3100, 120}, // nine of them are the bounds of what is written
+	"media/codec/astc":  {3460, 60},  // its encoder is there twice, in Go and for AVX2
 	"media/codec/gltf":  {3000, 61},
 	"media/codec/bptc":  {3170, 60}, // the same
 	"media/codec/ktx2":  {3000, 64}, // its names are the numbers of formats

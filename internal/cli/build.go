@@ -40,6 +40,7 @@ type buildFlags struct {
 	locked           bool
 	compact          bool
 	keep             bool
+	adopt            bool
 	noWait           bool
 	pull             bool // adopt results from the cache, run nothing
 	exclude          []string
@@ -93,6 +94,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
 	fl.BoolVar(&f.locked, "locked", false, "fail if kiln.ids would change, instead of writing it")
 	fl.BoolVar(&f.compact, "compact", false, "leave no waste in parcels: they come out as if made from nothing")
 	fl.BoolVar(&f.keep, "keep", false, "keep the folders of external commands that fail; of assets that are named, also if nothing changed")
+	fl.BoolVar(&f.adopt, "adopt", false, "take over an output folder with files that Kiln did not make, and replace them where products have their names")
 	fl.BoolVar(&f.noWait, "no-wait", false, "exit with 3 if another kiln is at work in the project, instead of waiting")
 	fl.StringVar(&f.trace, "trace", "", "write when which job ran to `FILE`, in Chrome's trace format")
 	a.addFormat(cmd)
@@ -272,6 +274,11 @@ func (a *app) buildIn(ctx context.Context, p *build.Project, f buildFlags, req b
 			return nil, err
 		}
 		defer p.Unlock()
+		if f.adopt {
+			if err := p.OwnFiles(p.MarkOutput()); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return p.Build(ctx, req)
 }

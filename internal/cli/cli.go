@@ -16,6 +16,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 
@@ -47,9 +48,13 @@ type Config struct {
 // workspace.Config, so that no part is forgotten.
 func (c *Config) Project(dir string) workspace.Config {
 	return workspace.Config{Dir: dir, Version: c.Version.Identity(), Processors: c.Processors, Team: c.Team, Set: c.Set, Stages: c.Stages,
+		Outside:   outside(),
 		Cache:     func(says project.Cache) (*sharing.Place, error) { return sharing.Choose(says, dir, os.Getenv) },
 		Execution: func(says project.Execution) (*farm.Place, error) { return farm.Choose(says, dir, os.Getenv) }}
 }
+
+// outside are folders into which links in a project may lead: the user has allowed Kiln to write there.
+func outside() []string { return filepath.SplitList(os.Getenv("KILN_OUTSIDE")) }
 
 // Streams are the input and output of a command.
 type Streams struct {

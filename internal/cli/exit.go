@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
 // The exit codes are a contract.
@@ -70,6 +71,9 @@ func (a *app) fail(err error) int {
 	case errors.As(err, &broken):
 		a.report(broken)
 		return int(exitInternal)
+	}
+	if m := project.LinkMessage(a.projectDir(), err); m != nil {
+		err = m
 	}
 	if file := a.noSuchFile(err); file != "" {
 		err = diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no file %q", file).WithHint("check the name; it is looked for from the folder you are in")
@@ -142,4 +146,12 @@ type complaint struct {
 func (a *app) report(b *brokenError) {
 	a.complain("internal error: "+b.text, "this is a bug in Kiln: please report it with what follows")
 	fmt.Fprintf(a.errs, "\nkiln %s, called with: %s\n\n%s", a.cfg.Version.Text(), strings.Join(a.args, " "), b.stack)
+}
+
+// projectDir is the folder of the project, or else the one that the command line names.
+func (a *app) projectDir() string {
+	if dir, err := project.Find(a.dir); err == nil {
+		return dir
+	}
+	return a.dir
 }

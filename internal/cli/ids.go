@@ -144,7 +144,7 @@ func (a *app) writeIDs(p *build.Project, o idsOptions, before ship.Numbers, f *i
 		state = "would be written"
 	default:
 		state = "written"
-		if err := ship.SaveNumbers(p.Dir, f.Format()); err != nil {
+		if err := ship.SaveNumbers(p.BelowProject(), f.Format()); err != nil {
 			return err
 		}
 		ship.KeepNumbers(p.StatePlace(), f.Format())

@@ -64,7 +64,7 @@ project's own, all. After an update of Kiln, kiln new source writes them again.`
 			if err != nil {
 				return err
 			}
-			w, err := skeleton.New(skeleton.Request{Dir: dir, Project: file.Name, Name: name, Lang: lang, Source: a.cfg.Source, DryRun: dryRun})
+			w, err := skeleton.New(skeleton.Request{Dir: dir, Project: file.Name, Name: name, Lang: lang, Source: a.cfg.Source, DryRun: dryRun, Outside: outside()})
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func (a *app) newSource() error {
 	if err != nil {
 		return err
 	}
-	w, err := skeleton.Renew(dir, a.cfg.Source)
+	w, err := skeleton.Renew(dir, a.cfg.Source, outside())
 	if err != nil {
 		return err
 	}

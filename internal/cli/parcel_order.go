@@ -241,7 +241,11 @@ func (a *app) order(p *build.Project, file string, in func(parcel string) bool, 
 	text := l.Format()
 	line := orderLine{"load_order", file, l.Len(), l.Len() - had, len(gone), o.write && string(text) != string(before)}
 	if line.Written {
-		if err := disk.Save(ship.Path(p.Project, p.OutputDir(), file), text); err != nil {
+		at := ship.Path(p.Project, p.OutputDir(), file)
+		if err := p.Bounds(file).File(at); err != nil {
+			return err
+		}
+		if err := disk.Save(at, text); err != nil {
 			return err
 		}
 	}

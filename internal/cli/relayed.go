@@ -30,8 +30,8 @@ import (
 var relayed = []string{"build", "impact", "ls", "settings", "why"}
 
 // ownFlags name files, or standard input, of the caller. The kiln that watches neither reads nor writes files for others: its
-// callers may be programs in a sandbox, which can connect to its socket.
-var ownFlags = []string{"changed", "changed-from", "trace"}
+// callers may be programs in a sandbox, which can connect to its socket. With adopt, the caller locks the project.
+var ownFlags = []string{"adopt", "changed", "changed-from", "trace"}
 
 // givenOwn returns such a flag of a command line; "" if there is none.
 func givenOwn(cmd *cobra.Command) string {

@@ -51,6 +51,7 @@ func Examine(ctx context.Context, p *build.Project) (*Report, error) {
 	}
 	r.tools(ctx, p, v)
 	r.places(p)
+	r.leads(p)
 	r.caches(ctx, p)
 	r.farm(ctx, p)
 	r.limits()

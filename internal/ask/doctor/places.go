@@ -41,6 +41,14 @@ func (r *Report) places(p *build.Project) {
 	state := filepath.Join(p.Dir, project.StateFolder)
 	for _, pl := range []struct{ shown, dir string }{{project.StateFolder, state}, {p.Output, p.OutputDir()}} {
 		place := Place{Folder: pl.shown, Writable: true, Free: -1}
+		if pl.dir == p.OutputDir() {
+			if m := project.LinkMessage(p.Dir, p.CheckOutput()); m != nil { // a file made there to test it would be elsewhere
+				place.Writable = false
+				r.add(m)
+				r.Places = append(r.Places, place)
+				continue
+			}
+		}
 		dir := existing(pl.dir)
 		if free, err := freeSpace(dir); err == nil {
 			place.Free = free
@@ -64,6 +72,28 @@ func (r *Report) places(p *build.Project) {
 		r.Places = append(r.Places, place)
 		r.space(&place)
 	}
+}
+
+// leads reports links in the project through which a build would write elsewhere.
+func (r *Report) leads(p *build.Project) {
+	add := func(err error) {
+		if m := project.LinkMessage(p.Dir, err); m != nil {
+			r.add(m)
+		}
+	}
+	for _, file := range append(p.ShippedOutside(), p.Orders()...) {
+		add(p.Bounds(file).File(p.ShippedPath(file)))
+	}
+	if p.CheckOutput() != nil {
+		return // places has reported it
+	}
+	in := p.BelowOutput()
+	filepath.WalkDir(in.Root(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
+			add(in.File(path))
+		}
+		return nil
+	})
 }
 
 func (r *Report) space(place *Place) {

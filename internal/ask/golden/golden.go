@@ -191,6 +191,10 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		got[Messages] = text
 	}
 	want := filepath.Join(p.Dir, filepath.FromSlash(dir), "want")
+	in := disk.NewBounds(above(p.Dir, dir), cfg.Outside)
+	if m := project.LinkMessage(p.Dir, in.Folder(want)); m != nil {
+		return nil, m
+	}
 	there, err := read(want)
 	if err != nil {
 		return nil, err
@@ -205,7 +209,7 @@ func Run(ctx context.Context, cfg workspace.Config, dir string, update bool) (*R
 		r.Broken = r.Broken || m.Severity == diag.Error && slices.Contains(faults, m.Code)
 	}
 	if update && !r.Broken {
-		err = rewrite(want, got, r.Different)
+		err = rewrite(in, want, got, r.Different)
 	}
 	return r, err
 }
@@ -271,7 +275,11 @@ func (r *Result) Keep(p *build.Project, wanted bool) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(r.Dir)) { // a Go module may be above the project folder
 		return "", nil
 	}
+	in := p.BelowState()
 	dir := filepath.Join(p.Dir, filepath.FromSlash(Kept), filepath.FromSlash(r.Dir))
+	if err := in.Folder(filepath.Dir(dir)); err != nil {
+		return "", err
+	}
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
@@ -282,25 +290,36 @@ func (r *Result) Keep(p *build.Project, wanted bool) (string, error) {
 	if err := p.MakeStateDir(); err != nil {
 		return "", err
 	}
-	if err := rewrite(dir, r.got, names); err != nil {
+	if err := rewrite(in, dir, r.got, names); err != nil {
 		return "", err
 	}
 	rel, err := filepath.Rel(p.Dir, dir)
 	return filepath.ToSlash(rel), err
 }
 
-// rewrite writes the products that differ, and removes unexpected ones.
-func rewrite(want string, got map[string][]byte, different []string) error {
+// above is the folder of the project, or, for tests of a Go module that is above it, the folder above it that has both.
+func above(project, dir string) string {
+	for rest, up := strings.CutPrefix(dir+"/", "../"); up; rest, up = strings.CutPrefix(rest, "../") {
+		project = filepath.Dir(project)
+	}
+	return project
+}
+
+// rewrite writes the products that differ, and removes unexpected ones, within bounds.
+func rewrite(in *disk.Bounds, want string, got map[string][]byte, different []string) error {
 	for _, name := range different {
 		file := filepath.Join(want, filepath.FromSlash(name))
 		data, ok := got[name]
 		if !ok {
+			if err := in.Folder(filepath.Dir(file)); err != nil {
+				return err
+			}
 			if err := os.Remove(file); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		if err := in.ForWriting(file); err != nil {
 			return err
 		}
 		if err := disk.Save(file, data); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/extend/gocode"
 )
 
@@ -33,6 +34,7 @@ type goModule struct {
 	sum     string
 	newMod  bool
 	sources []file   // Kiln's packages
+	outside []string // see Request
 	next    []string // commands to run before it can be compiled
 }
 
@@ -43,7 +45,7 @@ func (r *Request) goModule() (*goModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &goModule{dir: dir}
+	m := &goModule{dir: dir, outside: r.Outside}
 	if m.path, m.root, err = gocode.ImportPath(dir); err != nil {
 		return nil, diag.Errorf(diag.BadValue, diag.Pos{File: filepath.Join(m.root, "go.mod")}, "it names no module").WithHint("its first line is `module NAME`")
 	}
@@ -156,9 +158,12 @@ func sources(source fs.FS, all bool) (files []file, err error) {
 func (m *goModule) write() (written []file, err error) {
 	for _, f := range m.files() {
 		if f.name == packages {
-			err = lay(m.dir, m.sources)
+			err = lay(disk.NewBounds(m.dir, m.outside), m.sources)
 		} else {
-			err = os.WriteFile(filepath.Join(m.root, path.Base(f.name)), []byte(f.text), 0o666)
+			file := filepath.Join(m.root, path.Base(f.name))
+			if err = disk.NewBounds(m.root, m.outside).File(file); err == nil {
+				err = disk.Save(file, []byte(f.text))
+			}
 		}
 		if err != nil {
 			return written, err
@@ -187,8 +192,12 @@ func (m *goModule) files() (list []file) {
 
 // lay writes Kiln's packages to their folder and replaces existing ones. A complete set is not replaced by one for
 // guests.
-func lay(dir string, files []file) error {
+func lay(in *disk.Bounds, files []file) error {
+	dir := in.Root()
 	folder := filepath.Join(dir, filepath.FromSlash(packages))
+	if err := in.Folder(filepath.Dir(folder)); err != nil {
+		return err
+	}
 	switch old, err := os.ReadFile(filepath.Join(folder, "go.mod")); {
 	case err == nil && !strings.HasPrefix(string(old), mark), err != nil && exists(dir, packages):
 		return diag.Errorf(diag.ProjectExists, diag.Pos{File: packages}, "Kiln's packages belong in this folder, and it has other things in it").WithHint("move it")
@@ -198,7 +207,8 @@ func lay(dir string, files []file) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
-	_, err := write(dir, files)
+	in.Forget()
+	_, err := write(in, files)
 	return err
 }
 
@@ -209,12 +219,12 @@ const leastComplete = 50
 func complete(dir string) bool { return exists(dir, path.Join(packages, "kiln.go")) }
 
 // Renew writes Kiln's packages again into a project that has them, in the version of this kiln.
-func Renew(dir string, source fs.FS) (*Written, error) {
+func Renew(dir string, source fs.FS, outside []string) (*Written, error) {
 	if !exists(dir, path.Join(packages, "go.mod")) {
 		return nil, diag.Errorf(diag.NothingKnown, diag.Pos{}, "there is no folder %s", packages).WithHint("kiln new processor NAME --lang go writes it, or --lang wasm")
 	}
 	all := complete(dir)
-	r := &Request{Dir: dir, Source: source, Lang: map[bool]string{true: "go", false: "wasm"}[all]}
+	r := &Request{Dir: dir, Source: source, Outside: outside, Lang: map[bool]string{true: "go", false: "wasm"}[all]}
 	m, err := r.goModule()
 	if err != nil {
 		return nil, err

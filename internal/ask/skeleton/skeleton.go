@@ -42,6 +42,8 @@ type Request struct {
 	Lang    string // one of Languages
 	Source  fs.FS  // Kiln's sources, for processors in Go
 	DryRun  bool   // write nothing, only return what would be written
+
+	Outside []string // folders elsewhere into which links in the project may lead
 }
 
 // Written is the result.
@@ -110,13 +112,13 @@ func New(r Request) (*Written, error) {
 	if r.DryRun {
 		return w.plan(r.Dir, files, m, declaration != "" || named)
 	}
-	return w.write(r.Dir, files, m, declaration, named)
+	return w.write(disk.NewBounds(r.Dir, r.Outside), files, m, declaration, named)
 }
 
 // write writes the files and Kiln's packages, and declares the processor in kiln.toml.
-func (w *Written) write(dir string, files []file, m *goModule, declaration string, named bool) (*Written, error) {
+func (w *Written) write(in *disk.Bounds, files []file, m *goModule, declaration string, named bool) (*Written, error) {
 	var err error
-	if w.Files, err = write(dir, files); err != nil {
+	if w.Files, err = write(in, files); err != nil {
 		return w, err
 	}
 	more, err := m.write()
@@ -125,7 +127,7 @@ func (w *Written) write(dir string, files []file, m *goModule, declaration strin
 	}
 	if err == nil && (declaration != "" || named) {
 		w.Files = append(w.Files, project.File)
-		err = declare(filepath.Join(dir, project.File), declaration, named)
+		err = declare(in, declaration, named)
 	}
 	return w, err
 }
@@ -178,13 +180,13 @@ func free(dir string, files []file) error {
 }
 
 // write writes files. It returns an error if one of them exists.
-func write(dir string, files []file) (written []string, err error) {
-	if err := free(dir, files); err != nil {
+func write(in *disk.Bounds, files []file) (written []string, err error) {
+	if err := free(in.Root(), files); err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		file := filepath.Join(dir, filepath.FromSlash(f.name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		file := filepath.Join(in.Root(), filepath.FromSlash(f.name))
+		if err := in.ForWriting(file); err != nil {
 			return written, err
 		}
 		if err := disk.Save(file, []byte(f.text)); err != nil {
@@ -210,8 +212,12 @@ func nameKiln(name string) (bool, error) {
 	return p != nil && p.Kiln == "" && projectTable.Match(text), err
 }
 
-// declare adds text at the end of a file, and with kiln the project's own kiln to its table [project].
-func declare(file, text string, kiln bool) error {
+// declare adds text at the end of kiln.toml, and with kiln the project's own kiln to its table [project].
+func declare(in *disk.Bounds, text string, kiln bool) error {
+	file := filepath.Join(in.Root(), project.File)
+	if err := in.File(file); err != nil {
+		return err
+	}
 	old, err := os.ReadFile(file)
 	if err != nil {
 		return err

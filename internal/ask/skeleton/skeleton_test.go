@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
 
 func TestGoName(t *testing.T) {
@@ -108,7 +109,7 @@ func TestDeclare(t *testing.T) {
 		if !named {
 			continue
 		}
-		if err := declare(file, "", named); err != nil {
+		if err := declare(disk.NewBounds(filepath.Dir(file), nil), "", named); err != nil {
 			t.Error(err)
 		}
 		if got, _ := os.ReadFile(file); string(got) != want {

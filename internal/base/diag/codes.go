@@ -35,6 +35,8 @@ const (
 	DuplicateAssetID Code = "K0111"
 	IgnoreTooLarge   Code = "K0112" // an ignore file that is not read
 	NameOfFolder     Code = "K0113" // a file of one root, a folder in another
+	LinkLeaves       Code = "K0114" // Kiln would write through a link that leads out of the project
+	FolderForeign    Code = "K0115" // an output folder that Kiln did not make
 )
 
 // Building.

@@ -146,6 +146,9 @@ func (d *decoder) constantsTogether(p *Project) {
 			c.File = ""
 			continue
 		}
+		if controlled(c.File) {
+			d.add(c.FileSpan.Errorf(diag.BadValue, "constants cannot be in a folder of version control").WithHint("write them where the game's code is"))
+		}
 		for _, r := range p.Roots {
 			if within(c.File, r.Path) {
 				d.add(c.FileSpan.Errorf(diag.FoldersOverlap, "%q lies in source root %q", c.File, r.Path).WithHint("write it where the game's code is"))

@@ -72,7 +72,7 @@ func (d *decoder) project(p *Project, e *settings.Entry) {
 		{name: "ignore", take: func(e *settings.Entry) { p.Ignore = d.strs(e, `["*.bak"]`) }},
 		{name: "requires", take: d.requires},
 	})
-	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder)) {
+	if output != nil && (p.Output == "." || leaves(p.Output) || overlap(p.Output, StateFolder) || controlled(p.Output)) {
 		d.bad(output, `write a folder inside the project, like "build"`, "output cannot be %q", p.Output)
 		p.Output = "build"
 	}

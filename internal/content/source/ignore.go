@@ -14,7 +14,7 @@ const maxIgnoreFile = 1 << 20
 // builtinIgnore are files and folders that are never game content, by their names alone: of version control, systems, and
 // programs. What has other people's names, too, is in litterKinds.
 var builtinIgnore = []string{
-	".git", ".hg", ".svn", ".bzr", ".jj", "*~", ".#*", ".*.sw[op]", ".~lock.*#",
+	".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", ".p4", "*~", ".#*", ".*.sw[op]", ".~lock.*#",
 	".DS_Store", "__MACOSX/", ".AppleDouble/", ".AppleDB/", ".AppleDesktop/", ".Spotlight-V100/", ".Trashes",
 	".fseventsd", ".TemporaryItems/", ".apdisk",
 	"Thumbs.db", "ehthumbs.db", "desktop.ini", "$RECYCLE.BIN/", "System Volume Information/",

@@ -132,7 +132,7 @@ func (s *shipment) template(c *project.Constants) (string, bool) {
 // foreign reports whether an existing file was not written by Kiln: it is not in the list of Kiln's files, and does not
 // begin as the new text does.
 func (s *shipment) foreign(file string, text []byte) (bool, error) {
-	if slices.Contains(s.o.Before, file) || strings.HasPrefix(file, s.p.Output+"/") {
+	if slices.Contains(s.o.Before, file) && s.o.Trusted != nil && s.o.Trusted(file) || strings.HasPrefix(file, s.p.Output+"/") {
 		return false, nil
 	}
 	old, err := disk.ReadText(s.abs(file), 0)

@@ -103,8 +103,13 @@ func (n Numbers) Same(text []byte) bool {
 
 // SaveNumbers writes kiln.ids. Call Same first. The file's time is set back: otherwise a build would have to wait before it records the
 // file's stat, until a later change shows in it.
-func SaveNumbers(dir string, text []byte) error {
-	if err := disk.SaveAged(filepath.Join(dir, ids.FileName), text, source.Age); err != nil {
+func SaveNumbers(in *disk.Bounds, text []byte) error {
+	file := filepath.Join(in.Root(), ids.FileName)
+	err := in.File(file)
+	if m := project.LinkMessage(in.Root(), err); m != nil {
+		return m
+	}
+	if err = disk.SaveAged(file, text, source.Age); err != nil {
 		return diag.Errorf(diag.IDsSyntax, diag.Pos{File: ids.FileName}, "cannot be written: %v", cause(err)).WithHint("check the permissions of the project folder")
 	}
 	return nil
@@ -204,7 +209,7 @@ func (s *shipment) assignNames(names []ids.Name, keep func(uuid string) bool) (*
 
 // saveNumbers writes kiln.ids.
 func (s *shipment) saveNumbers(text []byte) error {
-	if err := SaveNumbers(s.p.Dir, text); err != nil {
+	if err := SaveNumbers(s.o.Project, text); err != nil {
 		s.res.Again, s.unsure = true, true
 		return err
 	}

@@ -51,7 +51,7 @@ func (s *shipment) orderOf(of *project.Parcel) *order {
 	s.orders[of.Order] = o
 	s.reading(of.Order)
 	var bad diag.List
-	o.list, bad, o.err = ReadOrder(s.p, s.o.Output, of.Order)
+	o.list, bad, o.err = ReadOrder(s.p, s.o.Below.Root(), of.Order)
 	s.res.Messages = append(s.res.Messages, bad...)
 	if errors.Is(o.err, fs.ErrNotExist) { // it is made after the first build, from which resources get their names
 		o.err = nil

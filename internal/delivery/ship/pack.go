@@ -180,6 +180,10 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 		if s.stopped() {
 			return false
 		}
+		if m := project.LinkMessage(s.p.Dir, err); m != nil {
+			s.failNow(m)
+			return false
+		}
 		hint := "the one that is there stays; fix what it says, and build again"
 		if disk.InUse(err) {
 			hint = "the one that is there stays; a game may have it open: close it, and build again"
@@ -201,7 +205,7 @@ func (s *shipment) packOne(pl *Platform, c *manifest.Contents, of *project.Parce
 			return false
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(abs), 0o777); err != nil {
+	if err := s.o.Below.ForWriting(abs); err != nil { // it may be changed where it is
 		return wrong(err)
 	}
 	if !s.trusted(file) && Verify(abs) != nil { // Update trusts its index

@@ -64,10 +64,10 @@ type Platform struct {
 
 // Options are the options of Update.
 type Options struct {
-	Output string                                    // the output folder, absolute
-	State  string                                    // the folder of Kiln's state, absolute
-	Match  func(pattern string) func(id string) bool // returns what a parcel's pattern means
-	Open   func(digest.Hash) (io.ReadCloser, error)  // opens the content of products
+	Project, Below *disk.Bounds                              // of the project folder and of the output folder
+	State          string                                    // the folder of Kiln's state, absolute
+	Match          func(pattern string) func(id string) bool // returns what a parcel's pattern means
+	Open           func(digest.Hash) (io.ReadCloser, error)  // opens the content of products
 	// Reports whether a parcel, by its path relative to the project folder, is unchanged; nil: none is.
 	Trusted func(file string) bool
 	Before  []string // files made before, as in Result
@@ -249,7 +249,15 @@ func (s *shipment) any(patterns []project.Pattern) func(id string) bool {
 // file is a path relative to the project folder of a file in the output folder.
 func (s *shipment) file(below string) string { return path.Join(s.p.Output, below) }
 
-func (s *shipment) abs(file string) string { return Path(s.p, s.o.Output, file) }
+func (s *shipment) abs(file string) string { return Path(s.p, s.o.Below.Root(), file) }
+
+// bounds are those of a file.
+func (s *shipment) bounds(file string) *disk.Bounds {
+	if strings.HasPrefix(file, s.p.Output+"/") {
+		return s.o.Below
+	}
+	return s.o.Project
+}
 
 // Path is where a file is that is named relative to the project folder. Files of the output folder are where that folder is, which may be
 // elsewhere.
@@ -298,21 +306,24 @@ func (s *shipment) removeStale() {
 			s.res.Made = append(s.res.Made, f)
 			continue
 		}
-		if err := Remove(s.abs(f), s.o.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := Remove(s.abs(f), s.bounds(f), s.bounds(f) == s.o.Below); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.res.Made = append(s.res.Made, f)
 			s.failNow(diag.Errorf(diag.OutputUnwritable, diag.Pos{File: f}, "the file is not wanted any more, and cannot be removed: %v", cause(err)).WithHint("close programs that use it, and build again"))
 		}
 	}
 }
 
-// Remove removes a file, and folders above it that are empty then, up to the output folder, which stays; elsewhere, the file alone. If the
-// file is gone already the folders go all the same.
-func Remove(abs, output string) error {
+// Remove removes a file within bounds, and with folders those above it that are empty then, up to the root, which stays. If the file is gone
+// already the folders go all the same.
+func Remove(abs string, in *disk.Bounds, folders bool) error {
+	if err := in.Folder(filepath.Dir(abs)); err != nil {
+		return err
+	}
 	err := disk.Remove(abs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for dir := filepath.Dir(abs); strings.HasPrefix(dir, output+string(filepath.Separator)); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(abs); folders && strings.HasPrefix(dir, in.Root()+string(filepath.Separator)); dir = filepath.Dir(dir) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break // it is not empty
 		}
@@ -381,9 +392,13 @@ func (s *shipment) write(file string, data []byte) bool {
 	if old, err := disk.ReadText(abs, 0); err == nil && string(old) == string(data) {
 		return true
 	}
-	err := os.MkdirAll(filepath.Dir(abs), 0o777)
+	err := s.bounds(file).ForWriting(abs)
 	if err == nil {
 		err = disk.Save(abs, data)
+	}
+	if m := project.LinkMessage(s.p.Dir, err); m != nil {
+		s.failNow(m)
+		return false
 	}
 	if err != nil {
 		hint := "check permissions and free space, and build again"

@@ -210,7 +210,7 @@ func wholeOutputs(p *fixture) {
 	p.Helper()
 	written := p.written()
 	err := filepath.WalkDir(p.path("build"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) || e.Name() == ".gitignore" {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), disk.TempPrefix) || e.Name() == ".gitignore" || e.Name() == workspace.Mark {
 			return nil
 		}
 		b, err := os.ReadFile(path)

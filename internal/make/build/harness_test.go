@@ -526,7 +526,7 @@ func outputFiles(dir, output string) map[string]string {
 	all := map[string]string{}
 	root := filepath.Join(dir, output)
 	filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || path == root || path == filepath.Join(root, ".gitignore") { // which no job makes
+		if err != nil || path == root || path == filepath.Join(root, ".gitignore") || path == filepath.Join(root, workspace.Mark) { // which no job makes
 			return nil
 		}
 		rel, _ := filepath.Rel(root, path)

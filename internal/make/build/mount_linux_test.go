@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kiln-pipeline/kiln/internal/make/workspace"
 )
 
 const ownMounts = "KILN_TEST_OWN_MOUNTS"
@@ -83,6 +85,9 @@ func TestFullDisk(t *testing.T) {
 			p := newProject(t, someTexts)
 			p.texts()
 			p.mount(where, "size=4m")
+			if where == "build" {
+				p.write("build/"+workspace.Mark, "")
+			}
 			p.fill(where, leave)
 			b, err := p.try(context.Background(), Request{})
 			text := b.messages

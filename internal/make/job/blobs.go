@@ -43,7 +43,7 @@ func (w *World) AnyLost() bool {
 
 // restore makes a lost blob from an output with the same content.
 func (w *World) restore(h digest.Hash, file string) bool {
-	return file != "" && w.Blobs.Restore(h, filepath.Join(w.outputDir, filepath.FromSlash(file)))
+	return file != "" && w.Blobs.Restore(h, filepath.Join(w.Bounds.Root(), filepath.FromSlash(file)))
 }
 
 // Open opens a blob. If the blob was lost, it is made from an output first.

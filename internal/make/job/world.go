@@ -66,13 +66,13 @@ type World struct {
 	Finder     *asset.Finder     // else nil
 	procs      map[string]*Installed
 	Blobs      *cas.Store
-	dir        string   // the project folder
-	outputDir  string   // absolute
-	hidden     []string // Kiln's own folders, absolute: listings leave them out
-	Scratch    string   // folder for the jobs' scratch folders
-	Kept       string   // folder for copies of the folders of commands that fail; "": they are not kept
-	Mark       string   // a file that exists unless Kiln's state is deleted while jobs run; "": jobs do not run
-	stamp      string   // prefix of scratch folders, different in each build: a program of a killed kiln may still write into its own
+	dir        string       // the project folder
+	Bounds     *disk.Bounds // of the output folder
+	hidden     []string     // Kiln's own folders, absolute: listings leave them out
+	Scratch    string       // folder for the jobs' scratch folders
+	Kept       string       // folder for copies of the folders of commands that fail; "": they are not kept
+	Mark       string       // a file that exists unless Kiln's state is deleted while jobs run; "": jobs do not run
+	stamp      string       // prefix of scratch folders, different in each build: a program of a killed kiln may still write into its own
 	jobs       map[ID]*Task
 	parts      map[partID]*Task
 	byKey      *digest.Index[Task]
@@ -123,7 +123,7 @@ type Setting struct {
 	Processors map[string]*Installed
 	Blobs      *cas.Store
 	Dir        string          // the project folder
-	Output     string          // the output folder, absolute
+	Output     *disk.Bounds    // of the output folder, absolute
 	Hidden     []string        // Kiln's own folders, absolute: listings leave them out
 	Scratch    string          // folder for the jobs' scratch folders
 	Packed     map[string]bool // by platform: whether products go into parcels
@@ -142,7 +142,7 @@ type Setting struct {
 // NewWorld returns a world without tasks.
 func NewWorld(s Setting) *World {
 	w := &World{
-		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, outputDir: s.Output, hidden: s.Hidden, procs: s.Processors,
+		Table: s.Sources, prefixes: s.Prefixes, namedRoots: s.NamedRoots, Blobs: s.Blobs, dir: s.Dir, Bounds: s.Output, hidden: s.Hidden, procs: s.Processors,
 		Scratch: s.Scratch, stamp: strconv.FormatInt(time.Now().UnixMicro(), 36), Reporter: Silent{},
 		platforms: s.Platforms, programs: s.Programs, settings: s.Settings, ids: sync.OnceValue(s.IDs), parcel: s.Parcel,
 		Held: sync.OnceValue(s.Held), AskedHeld: map[string]bool{}, requests: map[string]*asset.Asset{},
@@ -407,10 +407,10 @@ func (w *World) Place(p *engine.Product) error {
 	if ok && out.Hash == p.Hash {
 		return nil
 	}
-	abs := filepath.Join(w.outputDir, filepath.FromSlash(p.File))
-	err := w.Blobs.Materialise(p.Hash, abs)
+	abs := filepath.Join(w.Bounds.Root(), filepath.FromSlash(p.File))
+	err := w.Blobs.Materialise(p.Hash, w.Bounds, abs)
 	if cas.Lost(err) && w.restore(p.Hash, p.File) {
-		err = w.Blobs.Materialise(p.Hash, abs)
+		err = w.Blobs.Materialise(p.Hash, w.Bounds, abs)
 	}
 	if err != nil {
 		w.mu.Lock()

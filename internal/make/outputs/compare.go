@@ -25,6 +25,18 @@ func Compare(p *workspace.Workspace, prev *state.Snapshot, since int64, workers 
 	return pres
 }
 
+// Any returns a function that reports whether an output of the build before is where that build put it.
+func Any(p *workspace.Workspace, prev *state.Snapshot) func() bool {
+	return func() bool {
+		if prev == nil {
+			return false
+		}
+		total := 0
+		prev.Outputs.Paths(func(_, _ string) { total++ })
+		return len(Compare(p, prev, 0, 0)) < total
+	}
+}
+
 // lookInto hashes suspect outputs whose stat is unchanged, and adds those whose content has changed.
 func lookInto(p *workspace.Workspace, prev *state.Snapshot, since int64, workers int, pres map[string]source.Presence) {
 	all, err := prev.Outputs.All()

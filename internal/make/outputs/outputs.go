@@ -17,6 +17,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 	"github.com/kiln-pipeline/kiln/internal/engine"
 	"github.com/kiln-pipeline/kiln/internal/make/job"
 	"github.com/kiln-pipeline/kiln/internal/make/results"
@@ -44,6 +45,7 @@ type Tree struct {
 	Unplaced map[*job.Task]diag.List // tasks whose outputs could not be written, and why
 	clashed  map[*job.Task]diag.List // tasks that want the same output as another task
 	Known    map[string]bool         // files in the output tree that Kiln wrote
+	below    *disk.Bounds            // nil: nothing was removed yet
 }
 
 // Bring updates the output tree to the results of the tasks. If a build of few tasks finds that other
@@ -271,7 +273,7 @@ func (s *Tree) removeStale(desired map[string]desiredOutput) {
 			}
 		}
 	}
-	s.W.Blobs.Forget()
+	s.W.Bounds.Forget() // folders that are empty are gone
 }
 
 // undecided returns the platforms with tasks that have no result in this build, and the files that the
@@ -315,11 +317,14 @@ func (s *Tree) RemoveOutputs(dryRun bool) (int, error) {
 // removeOutput removes a file. If a user replaced it by a folder, or a folder above it by a file, it does
 // nothing.
 func (s *Tree) removeOutput(file string) error {
-	abs := filepath.Join(s.P.OutputDir(), filepath.FromSlash(file))
+	if s.below == nil {
+		s.below = s.P.BelowOutput()
+	}
+	abs := filepath.Join(s.below.Root(), filepath.FromSlash(file))
 	if info, err := os.Lstat(abs); err == nil && info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
-	return cas.RemoveOutput(s.P.OutputDir(), abs)
+	return cas.RemoveOutput(s.below, abs)
 }
 
 // knownOutputs returns the files in the output tree that Kiln wrote. After a killed build they may be of any
@@ -384,6 +389,10 @@ func (s *Tree) placeAll(desired map[string]desiredOutput) {
 
 // outputError is the message for a file that could not be "written" or "removed". The file is below the output folder.
 func (s *Tree) outputError(file, done string, err error) *diag.Message {
+	if m := project.LinkMessage(s.P.Dir, err); m != nil {
+		m.Text = fmt.Sprintf("%s/%s cannot be %s: %s", s.P.Output, file, done, m.Text)
+		return m
+	}
 	why, hint := fmt.Sprint(disk.Reason(err)), "check that the output folder can be written to and nothing stands in the way"
 	switch {
 	case disk.Full(err):

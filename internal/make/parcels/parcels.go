@@ -140,7 +140,7 @@ func (s *Shipping) shipping(ctx context.Context) ship.Options {
 		known[f.File] = f
 	}
 	return ship.Options{
-		Output: s.P.OutputDir(), State: s.P.StatePlace(), Workers: s.Workers, Locked: s.Locked, Compact: s.Compact,
+		Project: s.P.BelowProject(), Below: s.P.BelowOutput(), State: s.P.StatePlace(), Workers: s.Workers, Locked: s.Locked, Compact: s.Compact,
 		Match: s.Named, Only: s.Only,
 		Open: func(h digest.Hash) (io.ReadCloser, error) {
 			f, err := s.W.Open(h)
@@ -222,7 +222,8 @@ func Remove(p *workspace.Workspace, prev *state.Snapshot, dryRun bool) (int, err
 			}
 			continue
 		}
-		err := ship.Remove(p.ShippedPath(f), p.OutputDir())
+		in := p.Bounds(f)
+		err := ship.Remove(p.ShippedPath(f), in, in.Root() == p.OutputDir())
 		switch {
 		case err == nil:
 			n++

@@ -96,6 +96,7 @@ func blobName(h digest.Hash) string { return ".kiln/cas/" + h.String()[:2] + "/"
 
 // products compares outputs with their hashes. Wrong ones get a stat that never matches.
 func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs []state.Output) {
+	in := p.BelowOutput()
 	for i := range outputs {
 		o := &outputs[i]
 		if ctx.Err() != nil {
@@ -110,7 +111,7 @@ func (v *Verified) products(ctx context.Context, p *workspace.Workspace, outputs
 		what := "the product was changed by somebody else"
 		if errors.Is(err, fs.ErrNotExist) {
 			what = "the product is missing"
-		} else if v.fix {
+		} else if info, lerr := os.Lstat(abs); v.fix && lerr == nil && info.Mode().IsRegular() && in.Folder(filepath.Dir(abs)) == nil {
 			os.Chmod(abs, 0o666) // so that it can be replaced everywhere
 		}
 		v.warn(diag.ProductWrong, p.Output+"/"+o.File, what, "puts it back", "the next build puts it back")

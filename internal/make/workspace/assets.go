@@ -211,7 +211,7 @@ func (p *Workspace) InDatabase(name string) string {
 // World returns a world without tasks.
 func (p *Workspace) World(t *source.Table, blobs *cas.Store) *job.World {
 	return job.NewWorld(job.Setting{
-		Sources: t, Prefixes: p.Prefixes(), Processors: p.Procs, Blobs: blobs, Dir: p.Dir, Output: p.OutputDir(),
+		Sources: t, Prefixes: p.Prefixes(), Processors: p.Procs, Blobs: blobs, Dir: p.Dir, Output: p.BelowOutput(),
 		Hidden: append(p.builtFolders(), p.stateFolders()...), Scratch: p.ScratchDir(), Packed: packed(p.Project, p.PlatformNames()),
 		Platforms: p.PlatformNames(), Programs: p.programs, NamedRoots: p.namedRoots(),
 		Settings: func(info processor.Info, platform, given, byHand string) (asset.Resolved, error) {

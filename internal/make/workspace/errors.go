@@ -9,6 +9,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
+	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
 // OwnFiles turns a disk error about one of Kiln's own files into a message.
@@ -26,6 +27,9 @@ func (p *Workspace) OwnFiles(err error) error {
 	}
 	if rel, rerr := filepath.Rel(p.Dir, file); rerr == nil {
 		file = filepath.ToSlash(rel)
+	}
+	if m := project.LinkMessage(p.Dir, err); m != nil {
+		return diag.List{m}
 	}
 	m := diag.Errorf(diag.OutputUnwritable, diag.Pos{File: file}, "this file of Kiln's own cannot be read or written: %v", disk.Reason(err))
 	if disk.Full(err) {

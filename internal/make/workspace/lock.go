@@ -93,6 +93,9 @@ func (p *Workspace) tryLock() (ok bool, err error) {
 			err = errors.Join(err, closeLocks(held))
 		}
 	}()
+	if err := p.CheckOutput(); err != nil {
+		return false, err
+	}
 	if p.Config.State == "" { // an audit builds beside the project, which is locked already
 		folder := flock.New(p.Dir, flock.SetFlag(os.O_RDONLY))
 		ok, err := folder.TryLock()

@@ -97,6 +97,16 @@ func (p *Workspace) ShippedOutside() []string {
 	return files
 }
 
+// Orders are the load orders of parcels, which `kiln parcel order` writes.
+func (p *Workspace) Orders() (files []string) {
+	for i := range p.Parcels {
+		if f := p.Parcels[i].Order; f != "" && !slices.Contains(files, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
 func (p *Workspace) ShippedStat(file string) source.Stat {
 	st, mode, err := source.StatPath(p.ShippedPath(file))
 	if err != nil || mode.IsDir() {
@@ -113,7 +123,7 @@ func (p *Workspace) RemoveTemps() error {
 		case errors.Is(err, fs.ErrPermission):
 			return nil // Kiln has not written where it has no access
 		case err == nil && !e.IsDir() && strings.HasPrefix(e.Name(), disk.TempPrefix):
-			err = os.Remove(path)
+			err = os.Remove(path) // links are not followed
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			errs = errors.Join(errs, err)
@@ -121,7 +131,9 @@ func (p *Workspace) RemoveTemps() error {
 		return nil
 	})
 	for _, f := range p.ShippedOutside() {
-		disk.RemoveLeft(p.ShippedPath(f))
+		if in := p.Bounds(f); in.File(p.ShippedPath(f)) == nil {
+			disk.RemoveLeft(p.ShippedPath(f))
+		}
 	}
 	return errs
 }

@@ -4,9 +4,7 @@
 package workspace
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,6 +46,9 @@ type Config struct {
 	// uses them.
 	State, Output string
 
+	// Outside are folders into which links in the project may lead, absolute: the user has allowed Kiln to write there.
+	Outside []string
+
 	// Cache returns where results are shared, given the project file's settings; nil, or a nil Place: nowhere.
 	Cache func(project.Cache) (*sharing.Place, error)
 	// Execution returns where jobs run besides this machine, in the same way.
@@ -86,6 +87,9 @@ func Open(cfg Config) (*Workspace, error) {
 		return nil, l
 	}
 	p.Project, p.Warnings, p.Text = pf, l, digest.Of(pf.Text) // hash of what was read; the file may have changed since
+	if err := p.checkState(); err != nil {                    // scripts and modules are kept there
+		return nil, p.OwnFiles(err)
+	}
 	p.programs = command.NewPrograms(p.ownFolders())
 	if l := p.customs(); len(l) > 0 {
 		return nil, l
@@ -311,7 +315,7 @@ func (p *Workspace) apart(roots []string) (l diag.List) {
 					WithHint("roots overlay each other file by file, so they lie side by side"))
 			}
 		}
-		if r.Name != "" && in(roots[i], filepath.ToSlash(p.OutputDir())) {
+		if output := allNames(p.OutputDir()); in(roots[i], filepath.ToSlash(output[len(output)-1])) {
 			l = append(l, r.Span.Errorf(diag.FoldersOverlap, "source root %q lies in the output", r.Path).WithHint("put source files in a folder of their own"))
 		}
 	}
@@ -333,8 +337,11 @@ func (p *Workspace) Prefixes() []string {
 	return out
 }
 
-// MakeStateDir creates the folder for Kiln's state, and has git ignore it.
+// MakeStateDir creates the folder for Kiln's state, and has git ignore it. It returns an error if a link leads out of it.
 func (p *Workspace) MakeStateDir() error {
+	if err := p.checkState(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(p.StatePlace(), 0o777); err != nil {
 		return err
 	}
@@ -348,19 +355,6 @@ func ignoreAll(dir string) error {
 		return nil
 	}
 	return disk.Save(ignore, []byte("*\n"))
-}
-
-// IgnoreOutput has git ignore the output folder if it is missing or empty before this build. A folder with files is not
-// changed, because a team may commit its products. An error is not reported here: writing outputs will report it.
-func (p *Workspace) IgnoreOutput() {
-	dir := p.OutputDir()
-	if p.Config.Output != "" {
-		return // an audit builds beside the project
-	}
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) == 0 || errors.Is(err, fs.ErrNotExist) && os.MkdirAll(dir, 0o777) == nil {
-		ignoreAll(dir)
-	}
 }
 
 // Workers returns how many jobs run at once if this number is requested; 0 leaves it to the project.

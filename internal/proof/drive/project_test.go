@@ -456,7 +456,7 @@ func changeKeepingTime(file string) {
 func files(dir string) []string {
 	var all []string
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && e.Name() != ".gitignore" { // Kiln writes one into its own folders once
+		if err == nil && e.Type().IsRegular() && e.Name() != ".gitignore" && e.Name() != ".made-by-kiln" { // Kiln writes one into its own folders once
 			all = append(all, path)
 		}
 		return nil

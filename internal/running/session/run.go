@@ -72,7 +72,7 @@ func (r *run) watch(again bool) error {
 		}
 	}
 	out := r.p.OutputDir()
-	if err := os.MkdirAll(out, 0o777); err == nil {
+	if r.p.CheckOutput() == nil && r.p.BelowProject().MkdirAll(out) == nil {
 		o.Trees = append(o.Trees, watch.Tree{Path: out, Pass: r.p.Unfinished})
 	}
 	r.inputs = r.p.Inputs().And(r.named)

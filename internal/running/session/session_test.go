@@ -351,7 +351,7 @@ func (o only) ReadDir(name string) ([]fs.DirEntry, error) {
 func outputs(dir string) map[string]string {
 	all := map[string]string{}
 	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && e.Name() != ".gitignore" { // which no job makes
+		if err == nil && !e.IsDir() && e.Name() != ".gitignore" && e.Name() != ".made-by-kiln" { // which no job makes
 			data, _ := os.ReadFile(path)
 			rel, _ := filepath.Rel(dir, path)
 			all[filepath.ToSlash(rel)] = string(data)

@@ -45,7 +45,7 @@ type Store struct {
 	dir   string
 	temp  atomic.Int64
 	place atomic.Int32 // how blobs get into the output tree: one of the constants below
-	made  sync.Map     // folders known to exist
+	below *disk.Bounds // of dir: a link in it leads nowhere else
 	still bool         // read-only: damaged blobs are not removed
 	notes notes
 	locks [64]sync.Mutex                      // by blob; see lock
@@ -55,7 +55,7 @@ type Store struct {
 // Open opens or creates a store, and removes temporary files of interrupted writers. The caller
 // holds the project's lock.
 func Open(dir string) (*Store, error) {
-	s := &Store{dir: dir, ways: sharing}
+	s := &Store{dir: dir, below: disk.NewBounds(dir, nil), ways: sharing}
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, err
@@ -64,7 +64,9 @@ func Open(dir string) (*Store, error) {
 }
 
 // OpenReadOnly opens a store for inspection. Nothing is created, removed or written.
-func OpenReadOnly(dir string) *Store { return &Store{dir: dir, ways: sharing, still: true} }
+func OpenReadOnly(dir string) *Store {
+	return &Store{dir: dir, below: disk.NewBounds(dir, nil), ways: sharing, still: true}
+}
 
 // LetRemove allows removing and writing in a store opened by OpenReadOnly. The caller holds the project's lock.
 func (s *Store) LetRemove() {
@@ -85,6 +87,9 @@ func (s *Store) Remove(h digest.Hash) error {
 		return nil
 	}
 	s.drop(h)
+	if err := s.below.Folder(filepath.Dir(s.Path(h))); err != nil {
+		return err
+	}
 	return disk.Remove(s.Path(h))
 }
 
@@ -241,7 +246,7 @@ func (w *Writer) name(h digest.Hash) error {
 // equal products are one file in the output tree, even if several writers made them at once.
 func (s *Store) name(tmp string, h digest.Hash) error {
 	to := s.Path(h)
-	err := s.mkdir(filepath.Dir(to))
+	err := s.below.MkdirAll(filepath.Dir(to))
 	if err == nil {
 		err = nameFile(tmp, to)
 	}
@@ -298,21 +303,6 @@ func (s *Store) tempName() string {
 	return filepath.Join(s.dir, "tmp", fmt.Sprintf("%d-%d", os.Getpid(), s.temp.Add(1)))
 }
 
-// mkdir creates a folder and remembers that it exists.
-func (s *Store) mkdir(dir string) error {
-	if _, ok := s.made.Load(dir); ok {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	s.made.Store(dir, true)
-	return nil
-}
-
-// Forget forgets which folders exist. Call it when another process may have removed some.
-func (s *Store) Forget() { s.made.Clear() }
-
 // Ways to put a blob into the output tree, best first.
 const (
 	byReflink = iota // shares the data, not the file: editing the output cannot damage the blob
@@ -323,9 +313,9 @@ const (
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
 // Materialise puts a blob, which must be correct, into the file dst, completely or not at all, read-only. Folders are
-// created as needed. A way that the file system refuses is not tried again. After an error, a file whose name begins
+// created as needed, within the bounds of the output tree. A way that the file system refuses is not tried again. After an error, a file whose name begins
 // with disk.TempPrefix may be left in dst's folder.
-func (s *Store) Materialise(h digest.Hash, dst string) error {
+func (s *Store) Materialise(h digest.Hash, in *disk.Bounds, dst string) error {
 	s.bring(h)
 	l := s.lock(h)
 	l.Lock()
@@ -334,14 +324,14 @@ func (s *Store) Materialise(h digest.Hash, dst string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.mkdir(filepath.Dir(dst)); err != nil {
+	if err := in.ForPlacing(dst); err != nil {
 		return err
 	}
 	err = s.materialise(h, dst)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, serr := os.Lstat(s.Path(h)); serr == nil { // somebody removed dst's folder
-			s.made.Delete(filepath.Dir(dst))
-			if err := s.mkdir(filepath.Dir(dst)); err != nil {
+			in.Forget()
+			if err := in.ForPlacing(dst); err != nil {
 				return err
 			}
 			err = s.materialise(h, dst)
@@ -431,12 +421,15 @@ func (s *Store) copy(src, dst string) error {
 }
 
 // RemoveOutput removes a read-only file of the output tree, and the folders above it that became empty,
-// except root. A missing file is not an error.
-func RemoveOutput(root, file string) error {
+// except the root of its bounds. A missing file is not an error.
+func RemoveOutput(in *disk.Bounds, file string) error {
+	if err := in.Folder(filepath.Dir(file)); err != nil {
+		return err
+	}
 	if err := disk.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for dir := filepath.Dir(file); len(dir) > len(root); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(file); len(dir) > len(in.Root()); dir = filepath.Dir(dir) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

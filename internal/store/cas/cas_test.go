@@ -16,7 +16,11 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
+	"github.com/kiln-pipeline/kiln/internal/base/disk"
 )
+
+// everywhere are bounds that no file of a test is out of.
+var everywhere = disk.NewBounds(filepath.VolumeName(os.TempDir())+string(filepath.Separator), nil)
 
 func open(t *testing.T) *Store {
 	t.Helper()
@@ -116,7 +120,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		t.Errorf("Read: %v", err)
 	}
 	for name, err := range map[string]error{
-		"Verify": s.Verify(h), "Remove": s.Remove(h), "Materialise": s.Materialise(h, filepath.Join(t.TempDir(), "x", "y")),
+		"Verify": s.Verify(h), "Remove": s.Remove(h), "Materialise": s.Materialise(h, everywhere, filepath.Join(t.TempDir(), "x", "y")),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
@@ -225,7 +229,7 @@ func TestDamage(t *testing.T) {
 			s.place.Store(byLink)
 			h := put(t, s, []byte("0123456789"))
 			out := filepath.Join(t.TempDir(), "out")
-			if err := s.Materialise(h, out); err != nil {
+			if err := s.Materialise(h, everywhere, out); err != nil {
 				t.Fatal(err)
 			}
 			// Somebody makes the output writable and edits it, which is the blob as well.
@@ -249,7 +253,7 @@ func TestDamage(t *testing.T) {
 			if err := s.Verify(h); err != nil {
 				t.Errorf("%s: made again: %v", name, err)
 			}
-			if err := s.Materialise(h, out); err != nil {
+			if err := s.Materialise(h, everywhere, out); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if got, _ := os.ReadFile(out); string(got) != "0123456789" {
@@ -282,7 +286,7 @@ func TestMaterialise(t *testing.T) {
 			dir := t.TempDir()
 			out := filepath.Join(dir, "deep", "er", "out")
 			for i, h := range []digest.Hash{a, a, b, a} { // new, the same again, over another one
-				if err := s.Materialise(h, out); err != nil {
+				if err := s.Materialise(h, everywhere, out); err != nil {
 					t.Fatalf("%d: %v", i, err)
 				}
 				wantOutput(t, out, map[digest.Hash]string{a: "a", b: "bb"}[h])
@@ -291,7 +295,7 @@ func TestMaterialise(t *testing.T) {
 			if err := os.WriteFile(writable, []byte("somebody's own"), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Materialise(b, writable); err != nil {
+			if err := s.Materialise(b, everywhere, writable); err != nil {
 				t.Fatal(err)
 			}
 			wantOutput(t, writable, "bb")
@@ -302,15 +306,15 @@ func TestMaterialise(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, "deep")); err != nil { // behind the store's back
 				t.Fatal(err)
 			}
-			if err := s.Materialise(b, out); err != nil {
+			if err := s.Materialise(b, everywhere, out); err != nil {
 				t.Fatalf("folder removed: %v", err)
 			}
 			wantOutput(t, out, "bb")
 			if err := os.RemoveAll(filepath.Join(dir, "deep")); err != nil {
 				t.Fatal(err)
 			}
-			s.Forget()
-			if err := s.Materialise(b, out); err != nil {
+			everywhere.Forget()
+			if err := s.Materialise(b, everywhere, out); err != nil {
 				t.Fatalf("folder removed, forgotten: %v", err)
 			}
 
@@ -318,10 +322,10 @@ func TestMaterialise(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(inTheWay, "x"), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Materialise(a, inTheWay); err == nil {
+			if err := s.Materialise(a, everywhere, inTheWay); err == nil {
 				t.Error("a folder in the way was replaced")
 			}
-			if err := s.Materialise(a, filepath.Join(writable, "x")); err == nil {
+			if err := s.Materialise(a, everywhere, filepath.Join(writable, "x")); err == nil {
 				t.Error("a file in the way of a folder was replaced")
 			}
 			wantNothingHalf(t, dir)
@@ -363,7 +367,7 @@ func TestManyAtOnceIntoOneFile(t *testing.T) {
 	for i := range writers {
 		wg.Go(func() {
 			for range 20 {
-				if err := s.Materialise(hashes[i%2], filepath.Join(dir, "x", "out")); err != nil {
+				if err := s.Materialise(hashes[i%2], everywhere, filepath.Join(dir, "x", "out")); err != nil {
 					t.Error(err)
 				}
 			}
@@ -388,7 +392,7 @@ func TestUnwritableOutput(t *testing.T) {
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Materialise(h, filepath.Join(dir, "out")); !errors.Is(err, fs.ErrPermission) {
+	if err := s.Materialise(h, everywhere, filepath.Join(dir, "out")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -407,7 +411,7 @@ func TestRemoveOutput(t *testing.T) {
 	has := func(p string) bool { _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(p))); return err == nil }
 	remove := func(p string) {
 		t.Helper()
-		if err := RemoveOutput(root, filepath.Join(root, filepath.FromSlash(p))); err != nil {
+		if err := RemoveOutput(disk.NewBounds(root, nil), filepath.Join(root, filepath.FromSlash(p))); err != nil {
 			t.Error(err)
 		}
 	}
@@ -424,7 +428,7 @@ func TestRemoveOutput(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "d", "e"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveOutput(root, filepath.Join(root, "d")); err == nil {
+	if err := RemoveOutput(disk.NewBounds(root, nil), filepath.Join(root, "d")); err == nil {
 		t.Error("a folder with something in it was removed")
 	}
 }
@@ -484,5 +488,29 @@ func TestReadOnlyLeavesDamage(t *testing.T) {
 	}
 	if err := s.Verify(h); !errors.Is(err, ErrDamaged) || has(s, h) {
 		t.Errorf("a store that is written to keeps it: %v", err)
+	}
+}
+
+// TestBlobLinks: a folder of blobs that is a link is not written to, and nothing is removed through it.
+func TestBlobLinks(t *testing.T) {
+	s, out := open(t), t.TempDir()
+	b := []byte("content")
+	h := digest.Of(b)
+	folder := filepath.Dir(s.Path(h))
+	if os.Symlink(out, folder) != nil {
+		t.Skip("there are no symbolic links")
+	}
+	if _, err := s.Add(b); err == nil {
+		t.Error("it was written through a link")
+	}
+	victim := filepath.Join(out, filepath.Base(s.Path(h)))
+	if err := os.WriteFile(victim, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(h); err == nil {
+		t.Error("it was removed through a link")
+	}
+	if all, err := os.ReadDir(out); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
 	}
 }

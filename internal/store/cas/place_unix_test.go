@@ -23,7 +23,7 @@ func TestLinkIsTheSameFile(t *testing.T) {
 	for way, same := range map[int32]bool{byLink: true, byCopy: false} {
 		s.place.Store(way)
 		out := filepath.Join(t.TempDir(), "out")
-		if err := s.Materialise(h, out); err != nil {
+		if err := s.Materialise(h, everywhere, out); err != nil {
 			t.Fatal(err)
 		}
 		a, _ := os.Stat(out)
@@ -52,7 +52,7 @@ func TestRefusedWays(t *testing.T) {
 		s.ways[byLink] = func(_, dst string) error { return &fs.PathError{Op: "link", Path: dst, Err: c.err} }
 		h := put(t, s, []byte("x"))
 		out := filepath.Join(t.TempDir(), "out")
-		err := s.Materialise(h, out)
+		err := s.Materialise(h, everywhere, out)
 		if (err == nil) != c.ok || !c.ok && !errors.Is(err, c.err) {
 			t.Errorf("%v: %v", c.err, err)
 		}
@@ -81,7 +81,7 @@ func TestReflinkIsWhole(t *testing.T) {
 		return os.WriteFile(dst, data, 0o444)
 	}
 	for range 2 {
-		if err := s.Materialise(h, out); err != nil {
+		if err := s.Materialise(h, everywhere, out); err != nil {
 			t.Fatal(err)
 		}
 		wantOutput(t, out, "x")
@@ -129,7 +129,7 @@ func TestFullDisk(t *testing.T) {
 	full("large blob", err)
 	h := put(t, s, noise(600<<10))
 	s.place.Store(byCopy)
-	full("copy", s.Materialise(h, filepath.Join(dir, "out", "x")))
+	full("copy", s.Materialise(h, everywhere, filepath.Join(dir, "out", "x")))
 	if _, err := os.Lstat(filepath.Join(dir, "out", "x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("half an output file")
 	}
@@ -168,7 +168,7 @@ func TestEqualBlobsAreOneFile(t *testing.T) {
 				<-start
 				h, err := s.Add(data)
 				if err == nil {
-					err = s.Materialise(h, at(w))
+					err = s.Materialise(h, everywhere, at(w))
 				}
 				if err != nil {
 					t.Error(err)

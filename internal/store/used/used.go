@@ -106,7 +106,7 @@ func (l *Log) Add(platform string, play *Play, keys []Key) error {
 	}
 	next, text, fresh := play.lines(seen, l.most)
 	if text != "" {
-		if err := appendTo(File(l.state, platform), text); err != nil {
+		if err := appendTo(disk.NewBounds(l.state, nil), File(l.state, platform), text); err != nil {
 			for _, k := range fresh {
 				delete(seen, k)
 			}
@@ -160,9 +160,9 @@ func (p *Play) lines(seen map[Key]bool, most int) (next Play, text string, fresh
 
 func (k Key) write(b *strings.Builder) { fmt.Fprintf(b, "%s %d\n", k.UUID, k.Sub) }
 
-// appendTo appends to a file, or leaves it unchanged.
-func appendTo(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+// appendTo appends to a file, or leaves it unchanged. A link in Kiln's folder does not lead out of it.
+func appendTo(in *disk.Bounds, path, text string) error {
+	if err := in.ForWriting(path); err != nil {
 		return err
 	}
 	f, err := disk.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)

@@ -152,3 +152,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestUsedLinks: what games loaded is not appended to a file elsewhere.
+func TestUsedLinks(t *testing.T) {
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	if err := os.MkdirAll(filepath.Dir(File(dir, "pc")), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if os.Symlink(out, File(dir, "pc")) != nil {
+		t.Skip("there are no symbolic links")
+	}
+	if err := NewLog(dir).Add("pc", &Play{}, keys("a")); err == nil {
+		t.Error("it was written through a link")
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("the file was made")
+	}
+}
