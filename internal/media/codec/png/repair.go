@@ -140,7 +140,7 @@ func Trim(data []byte) (fixed []byte) {
 	rows := flate.NewReader(packed)
 	defer rows.Close()
 	var out bytes.Buffer
-	w, err := zlib.NewWriterLevel(&out, zlib.BestSpeed)
+	w, err := zlib.NewWriterLevel(&out, zlib.HuffmanOnly) // which takes little memory
 	if err == nil {
 		_, err = io.CopyN(w, rows, need)
 	}
