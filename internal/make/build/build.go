@@ -408,13 +408,11 @@ func (s *session) runEngine(ctx context.Context) error {
 
 // ended reports a job that has just finished, if its result is final. The others are in the report.
 func (s *session) ended(r *engine.Result) {
-	if !s.W.Final(r) {
-		return
-	}
-	if s.req.Done != nil {
+	final := s.W.Final(r)
+	if final && s.req.Done != nil {
 		s.req.Control.Ended(s.Set, r, s.req.Done)
 	}
-	if s.req.Tell != nil {
+	if final && s.req.Tell != nil {
 		j := report.JobOf(r)
 		s.req.Tell(&j, s.W.MessagesFor(job.TaskOf(r), r.Trace))
 	}
