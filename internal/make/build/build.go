@@ -256,7 +256,7 @@ func (s *session) planAll(t *source.Table) error {
 // make runs the planned jobs and then brings up to date, in this order: outputs, what is made from products (parcels,
 // ids, constants), and the recorded state. It returns nil if few tasks turn out not to be enough.
 func (s *session) make(ctx context.Context) (*report.Report, error) {
-	if err := s.P.ClaimOutput(outputs.Any(s.P, s.Prev)); err != nil { // only now that the rules are known to be right
+	if err := s.P.ClaimOutput(s.outputs().Any); err != nil { // only now that the rules are known to be right
 		return nil, err
 	}
 	if err := s.begin(); err != nil {

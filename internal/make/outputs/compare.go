@@ -25,16 +25,33 @@ func Compare(p *workspace.Workspace, prev *state.Snapshot, since int64, workers 
 	return pres
 }
 
-// Any returns a function that reports whether an output of the build before is where that build put it.
-func Any(p *workspace.Workspace, prev *state.Snapshot) func() bool {
-	return func() bool {
-		if prev == nil {
-			return false
-		}
+// Any reports whether an output is where an earlier build put it: by the snapshot, or, if that is lost or of another
+// version, by the traces.
+func (s *Tree) Any() bool {
+	if s.Prev != nil {
 		total := 0
-		prev.Outputs.Paths(func(_, _ string) { total++ })
-		return len(Compare(p, prev, 0, 0)) < total
+		s.Prev.Outputs.Paths(func(_, _ string) { total++ })
+		if len(Compare(s.P, s.Prev, 0, 0)) < total {
+			return true
+		}
 	}
+	if s.Traces == nil {
+		return false
+	}
+	for _, k := range s.Traces.Keys() {
+		for _, tr := range s.Traces.Traces(k) {
+			for i := range tr.Products {
+				p := &tr.Products[i]
+				if p.File == "" {
+					continue
+				}
+				if h, err := source.HashFile(filepath.Join(s.P.OutputDir(), filepath.FromSlash(p.File))); err == nil && h == p.Hash {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // lookInto hashes suspect outputs whose stat is unchanged, and adds those whose content has changed.

@@ -16,7 +16,7 @@ import (
 // dry run, which only counts. It returns the number of deleted files, and messages about files that look like Kiln's
 // but stay.
 func (s *Found) Clean(state, dryRun bool) (int, diag.List, error) {
-	if err := s.P.CheckClaim(outputs.Any(s.P, s.Prev)); err != nil && !dryRun {
+	if err := s.P.CheckClaim(s.Tree.Any); err != nil && !dryRun {
 		return 0, nil, err
 	}
 	n, err := s.clean(state, dryRun)
