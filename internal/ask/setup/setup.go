@@ -99,6 +99,9 @@ func unmerged(dir string) bool {
 // writeAttributes adds the line to the file of attributes.
 func (p *Plan) writeAttributes() error {
 	file := filepath.Join(p.Dir, Attributes)
+	if err := disk.NewBounds(p.Dir, nil).File(file); err != nil {
+		return err // a link that came with the repository
+	}
 	text, err := disk.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

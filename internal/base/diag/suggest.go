@@ -34,7 +34,8 @@ func DidYouMean(word string, candidates []string) string {
 		if norm.NFC.IsNormalString(c) {
 			form = "NFC"
 		}
-		return fmt.Sprintf("there is %q, which looks the same and is written in another Unicode form (%s); write both in one, best in NFC", c, form)
+		return fmt.Sprintf(
+			"there is %q, which looks the same and is written in another Unicode form (%s); write both in one, best in NFC", c, form)
 	}
 	if n := Nearest(word, candidates); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)

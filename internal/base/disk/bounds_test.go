@@ -19,7 +19,8 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for name, to := range map[string]string{
-		"in": "real", "out": "../out", "abs": out, "back": "../root/real", "loop": "loop", "ring": "ring2", "ring2": "ring", "gone": "nothing", "lost": "../out/nothing",
+		"in": "real", "out": "../out", "abs": out, "back": "../root/real", "loop": "loop", "ring": "ring2", "ring2": "ring",
+		"gone": "nothing", "lost": "../out/nothing",
 		"hooks": ".git/hooks", "real/up": "..", "real/far": "../../out", "two": "out", "way": "real/far/x",
 	} {
 		if err := os.Symlink(filepath.FromSlash(to), at(name)); err != nil {
@@ -94,7 +95,8 @@ func TestBoundsForget(t *testing.T) {
 
 func TestVersionControl(t *testing.T) {
 	for name, want := range map[string]bool{
-		".git": true, ".GIT": true, ".git ": true, ".git..": true, ".git::$INDEX_ALLOCATION": true, "GIT~1": true, ".g\u200cit": true, "\u200c.git": true,
+		".git": true, ".GIT": true, ".git ": true, ".git..": true, ".git::$INDEX_ALLOCATION": true, "GIT~1": true,
+		".g\u200cit": true, "\u200c.git": true,
 		".hg": true, ".svn": true, ".jj": true, ".p4": true, "_darcs": true, ".pijul": true,
 		"": false, ".": false, "..": false, ".gitignore": false, ".github": false, "git": false, "a.git": false, "x": false, "é": false,
 	} {

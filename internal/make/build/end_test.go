@@ -108,7 +108,9 @@ func (p *fixture) buildLocked(code diag.Code) {
 // Contents of hidden products are damaged, of which one is made of the other, and their readers run: the build makes all of them again.
 // It reports no error, and writes what is made of products once.
 func TestLostInOneBuild(t *testing.T) {
-	for name, lose := range map[string]func(*fixture, string){"spoilt": (*fixture).spoilAlone, "lost": (*fixture).remove, "quietly": (*fixture).spoilQuietly} {
+	for name, lose := range map[string]func(*fixture, string){
+		"spoilt": (*fixture).spoilAlone, "lost": (*fixture).remove, "quietly": (*fixture).spoilQuietly,
+	} {
 		for _, all := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " all=", all), func(t *testing.T) {
 				t.Parallel()
@@ -230,7 +232,8 @@ func TestFailedKeepsConstants(t *testing.T) {
 	p.remove(".kiln")
 	p.remove("build")
 	p.buildLocked("")
-	if b := p.build(); p.read("game/ids.txt") != old || !strings.Contains(b.messages, "game/ids.txt: warning[K0279]: the constants were left as they are: b.s failed") {
+	b := p.build()
+	if p.read("game/ids.txt") != old || !strings.Contains(b.messages, "game/ids.txt: warning[K0279]: the constants were left as they are: b.s failed") {
 		t.Errorf("constants: %q\n%s", p.read("game/ids.txt"), b.messages)
 	}
 	p.write("assets/a.s", "text a\nref b.s\nmore x\nmore y\n")

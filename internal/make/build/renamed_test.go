@@ -75,7 +75,8 @@ called
 		{"edited", []func(*fixture){rename("a.txt", "c.txt"), func(p *fixture) { p.write("assets/c.txt", "aa") }}, nil},
 		{"copied", []func(*fixture){func(p *fixture) { p.write("assets/c.txt", p.read("assets/a.txt")) }}, nil},
 		{"without content", []func(*fixture){rename("empty.txt", "c.txt")}, nil},
-		{"with an id of its own", []func(*fixture){rename("a.txt", "c.txt"), rename("named/new.txt", "named/old.txt"), rename("named/old.txt", "named/new.txt")},
+		{"with an id of its own", []func(*fixture){rename("a.txt", "c.txt"),
+			rename("named/new.txt", "named/old.txt"), rename("named/old.txt", "named/new.txt")},
 			[]string{"a.txt > assets/c.txt"}},
 	} {
 		for _, whole := range []bool{false, true} {

@@ -10,7 +10,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/store/share/reapi/reapitest"
 )
 
-// signedDesk is where a machine shares results, by a project file that counts only those signed by keys; without keys by one that counts all.
+// signedDesk is where a machine shares results, by a project file that counts only those signed by keys; without keys by one
+// that counts all.
 func signedDesk(t *testing.T, folder, server, secret string, keys ...string) *sharing.Place {
 	t.Helper()
 	says := project.Cache{Path: folder, Remote: server, Keys: keys}
@@ -47,7 +48,9 @@ func TestSharedSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Stop()
-	for name, at := range map[string][2]string{"folder": {t.TempDir(), ""}, "server": {"", server.Address}, "both": {t.TempDir(), server.Address}} {
+	for name, at := range map[string][2]string{
+		"folder": {t.TempDir(), ""}, "server": {"", server.Address}, "both": {t.TempDir(), server.Address},
+	} {
 		server.Wipe()
 		desk := func(secret string, keys ...string) *fixture {
 			p := newProject(t, sharedProject)

@@ -38,7 +38,8 @@ func (w *World) Final(r *engine.Result) bool {
 	lost := len(w.Lost) > 0
 	asked := lost || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Finder != nil // a build of few tasks does not know what others asked for
 	w.mu.Unlock()
-	if fails := r.Trace.Outcome != engine.Succeeded; fails && (lost || r.Trace.ID == 0 || r.Trace.Outcome == engine.NeedsFailed) || TaskOf(r).Request() {
+	passes := lost || r.Trace.ID == 0 || r.Trace.Outcome == engine.NeedsFailed // if it is a failure
+	if r.Trace.Outcome != engine.Succeeded && passes || TaskOf(r).Request() {
 		return false
 	}
 	return !asked || !slices.ContainsFunc(r.Trace.Observations, func(o engine.Observation) bool {

@@ -38,7 +38,8 @@ func (s *Source) takenOver() *diag.Message {
 	if before == "" || n == 0 {
 		return nil
 	}
-	m := diag.Warningf(diag.OtherKiln, diag.Pos{}, "Kiln %s built this before, and this is %s: results of %d jobs are used again, of processors that did not change",
+	m := diag.Warningf(diag.OtherKiln, diag.Pos{},
+		"Kiln %s built this before, and this is %s: results of %d jobs are used again, of processors that did not change",
 		before, s.P.Config.Version, n).WithHint("that needs no action; `kiln build --force` builds all with this version")
 	m.Severity = diag.Note
 	return m
@@ -76,7 +77,8 @@ func (s *Source) renamed() (l diag.List) {
 		if !s.called(p.to) {
 			continue
 		}
-		m := diag.Warningf(diag.IDsRenamed, diag.Pos{File: s.P.Prefixes()[root] + p.to}, "looks like %s, renamed: its UUIDs and resource ids are new ones", p.from).
+		m := diag.Warningf(diag.IDsRenamed, diag.Pos{File: s.P.Prefixes()[root] + p.to},
+			"looks like %s, renamed: its UUIDs and resource ids are new ones", p.from).
 			WithHint("kiln mv %s %s would have kept them; for that, rename it back first, and restore kiln.ids", word(p.from), word(p.to))
 		m.Severity = diag.Note
 		l = append(l, m)
@@ -96,7 +98,8 @@ func (s *Source) collect(all map[digest.Hash][]string, in, other *source.Table, 
 	}
 }
 
-// twin is the one of some files that are gone that a new one was, or "" if it is not clear which: the only one, or the only one with the name.
+// twin is the one of some files that are gone that a new one was, or "" if it is not clear which: the only one, or the only one with the
+// name.
 func twin(gone, fresh []string, to string) string {
 	if len(gone) == 1 && len(fresh) == 1 {
 		return gone[0]
@@ -120,7 +123,8 @@ func twin(gone, fresh []string, to string) string {
 func (s *Source) widest(p pair) pair {
 	for {
 		up := pair{path.Dir(p.from), path.Dir(p.to)}
-		if path.Base(p.from) != path.Base(p.to) || up.from == "." || up.to == "." || s.W.Table.HasFolder(up.from) || s.Prev.Sources.HasFolder(up.to) {
+		if path.Base(p.from) != path.Base(p.to) || up.from == "." || up.to == "." ||
+			s.W.Table.HasFolder(up.from) || s.Prev.Sources.HasFolder(up.to) {
 			return p
 		}
 		p = up

@@ -143,7 +143,8 @@ func (v *Verified) wrong(s *Found, files []state.Shipped) []state.Shipped {
 		if i >= 0 && files[i].Stat == (source.Stat{}) {
 			continue // it is damaged
 		}
-		v.warn(diag.ShippedWrong, w.File, "this is not what the products of the last build give: "+w.Why, "writes it again", "the next build writes it again")
+		v.warn(diag.ShippedWrong, w.File,
+			"this is not what the products of the last build give: "+w.Why, "writes it again", "the next build writes it again")
 		if i >= 0 {
 			files[i].Stat = source.Stat{}
 		}

@@ -217,7 +217,8 @@ func (p *Workspace) World(t *source.Table, blobs *cas.Store) *job.World {
 		Settings: func(info processor.Info, platform, given, byHand string) (asset.Resolved, error) {
 			return asset.Requested(p.Project, info, platform, given, byHand)
 		},
-		IDs: func() job.IDs { return ship.IDsIn(p.Project, p.StatePlace()) }, Held: func() job.Held { return job.ReadHeld(p.HeldPath()) }, Parcel: p.Project.Parcel,
+		IDs:  func() job.IDs { return ship.IDsIn(p.Project, p.StatePlace()) },
+		Held: func() job.Held { return job.ReadHeld(p.HeldPath()) }, Parcel: p.Project.Parcel,
 	})
 }
 

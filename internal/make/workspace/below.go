@@ -164,7 +164,8 @@ func (p *Workspace) whoseOutput(known func() bool) (foreignFiles *diag.Message, 
 	if i < 0 || known() {
 		return nil, false, nil
 	}
-	return foreign(p.Output, entries[i].Name()).WithHint("if Kiln may replace files in it, run `kiln build --adopt` once; otherwise name another `output` in kiln.toml"), false, nil
+	return foreign(p.Output, entries[i].Name()).WithHint(
+		"if Kiln may replace files in it, run `kiln build --adopt` once; otherwise name another `output` in kiln.toml"), false, nil
 }
 
 // blank reports whether a folder with no other entries counts as empty: it has what keeps an empty folder in version

@@ -109,8 +109,8 @@ func (p *Workspace) script(c *project.CustomProcessor) made {
 	return made{Processor: noParts{s}, code: s.Fingerprint()}
 }
 
-// codePlace is the folder for compiled code of the project in a folder, or of all projects. It is not in the state folder, which may come from
-// another machine, unless that is another one, which is made for one job or audit. "": nothing is kept.
+// codePlace is the folder for compiled code of the project in a folder, or of all projects. It is not in the state folder, which
+// may come from another machine, unless that is another one, which is made for one job or audit. "": nothing is kept.
 func (p *Workspace) codePlace(project, kind string) string {
 	if p.Config.State != "" {
 		return filepath.Join(p.Config.State, kind)

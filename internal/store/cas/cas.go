@@ -313,8 +313,8 @@ const (
 var sharing = [byCopy]func(src, dst string) error{byReflink: reflink, byLink: link}
 
 // Materialise puts a blob, which must be correct, into the file dst, completely or not at all, read-only. Folders are
-// created as needed, within the bounds of the output tree. A way that the file system refuses is not tried again. After an error, a file whose name begins
-// with disk.TempPrefix may be left in dst's folder.
+// created as needed, within the bounds of the output tree. A way that the file system refuses is not tried again. After an error, a file
+// whose name begins with disk.TempPrefix may be left in dst's folder.
 func (s *Store) Materialise(h digest.Hash, in *disk.Bounds, dst string) error {
 	s.bring(h)
 	l := s.lock(h)

@@ -34,7 +34,8 @@ func TestModeOfFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]fs.FileMode{
-		f.dir: 0o770, filepath.Join(f.dir, "tmp"): 0o770, filepath.Dir(f.path("entries", key.String())): 0o770, f.path("entries", key.String()): 0o660,
+		f.dir: 0o770, filepath.Join(f.dir, "tmp"): 0o770, filepath.Dir(f.path("entries", key.String())): 0o770,
+		f.path("entries", key.String()): 0o660,
 	} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s has mode %v, not %v; %v", path, info.Mode(), want, err)

@@ -390,7 +390,8 @@ func (c *Client) Executes(ctx context.Context) error {
 	high := caps.GetHighApiVersion()
 	switch {
 	case high != nil && high.GetMajor() < apiVersion:
-		return fmt.Errorf("the server speaks version %d.%d of the Remote Execution API, and Kiln version %d", high.GetMajor(), high.GetMinor(), apiVersion)
+		return fmt.Errorf("the server speaks version %d.%d of the Remote Execution API, and Kiln version %d",
+			high.GetMajor(), high.GetMinor(), apiVersion)
 	case !x.GetExecEnabled():
 		return errors.New("the server does not execute actions: it is a cache alone")
 	case len(x.GetDigestFunctions()) > 0 && !slices.Contains(x.GetDigestFunctions(), repb.DigestFunction_SHA256),
