@@ -132,7 +132,7 @@ var allowed = map[string]string{
 	"store/share/sharetest":       "base/digest store/share",
 
 	"extend/gocode": "base/diag base/digest base/disk base/secret content/source processor",
-	"extend/own":    "base/diag base/disk base/local base/settings content/project extend/gocode processor x/sys",
+	"extend/own":    "base/diag base/local base/settings content/project extend/gocode processor x/sys",
 	"extend/script": "base/diag base/digest base/disk base/settings media/codec/document media/pixel processor processor/pack " +
 		"starlark",
 	"extend/seal": "x/sys",
