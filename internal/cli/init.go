@@ -65,6 +65,7 @@ func (a *app) init(ctx context.Context, dir string, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	plan.Allowed = outside()
 	line := initLine{
 		Type: "init", File: filepath.ToSlash(filepath.Join(dir, project.File)), Written: !dryRun, Roots: plan.Roots, Rules: len(plan.Rules),
 		Ignored: []string{}, Atlases: append([]string{}, plan.Atlases...), Assets: map[string]int{}, Outside: append([]string{}, plan.Outside...),

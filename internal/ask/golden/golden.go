@@ -275,7 +275,7 @@ func (r *Result) Keep(p *build.Project, wanted bool) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(r.Dir)) { // a Go module may be above the project folder
 		return "", nil
 	}
-	in := p.BelowState()
+	in := p.Bounds(Kept)
 	dir := filepath.Join(p.Dir, filepath.FromSlash(Kept), filepath.FromSlash(r.Dir))
 	if err := in.Folder(filepath.Dir(dir)); err != nil {
 		return "", err

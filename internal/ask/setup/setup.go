@@ -34,6 +34,7 @@ type Plan struct {
 	Pointers int      // number of files that are Git LFS pointers
 	LFS      bool     // .gitattributes has files in Git LFS
 	MakeRoot bool     // the root does not exist: the folder has no content
+	Allowed  []string // folders elsewhere into which links may lead
 	Git      bool     // the folder is in a working tree of git, and .gitattributes in it does not say how kiln.ids is merged
 }
 
@@ -188,7 +189,11 @@ func (p *Plan) Write() error {
 		return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: project.File}, "cannot be written: %v", err).WithHint("check the folder's permissions")
 	}
 	if p.Git {
-		if err := p.writeAttributes(); err != nil {
+		err := p.writeAttributes()
+		if m := project.LinkMessage(p.Dir, err); m != nil {
+			return m
+		}
+		if err != nil {
 			return diag.Errorf(diag.OutputUnwritable, diag.Pos{File: Attributes}, "cannot be written: %v", err).
 				WithHint("check its permissions, and add the line: %s", AttributesLine)
 		}

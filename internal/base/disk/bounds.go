@@ -267,8 +267,8 @@ func splitPath(path string) []string {
 
 // control are the names that systems of version control give to folders of their own, and files that stand for one.
 var control = map[string]bool{
-	".git": true, ".hg": true, ".svn": true, "_svn": true, ".jj": true, ".sl": true, ".bzr": true, "_darcs": true, ".pijul": true, ".p4": true,
-	".p4root": true, ".plastic": true, ".fslckout": true, "_fossil_": true, "git~1": true,
+	".git": true, ".hg": true, ".svn": true, "_svn": true, ".jj": true, ".sl": true, ".bzr": true, "_darcs": true,
+	".pijul": true, ".p4": true, ".p4root": true, ".plastic": true, ".fslckout": true, "_fossil_": true, "git~1": true,
 }
 
 // longestControl is the length of the longest of them.

@@ -25,7 +25,8 @@ func LinkMessage(dir string, err error) *diag.Message {
 	case link.Control || link.Loop:
 		return m.WithHint("replace the link by a folder")
 	}
-	return m.WithHint("replace it by a file or folder of the project; if you made it yourself, as for another disk, allow it: KILN_OUTSIDE=%s", link.To)
+	const hint = "replace it by a file or folder of the project; if you made it yourself, as for another disk, allow it: KILN_OUTSIDE=%s"
+	return m.WithHint(hint, link.To)
 }
 
 // controlled reports whether a path has the name of a folder of version control in it.

@@ -25,13 +25,11 @@ func (p *Workspace) BelowOutput() *disk.Bounds {
 	return disk.NewBounds(p.OutputDir(), p.Config.Outside)
 }
 
-// BelowState are the bounds of Kiln's own folder.
-func (p *Workspace) BelowState() *disk.Bounds {
-	return disk.NewBounds(p.StatePlace(), p.Config.Outside)
-}
-
-// Bounds are those of a file that builds write, by its path relative to the project folder.
+// Bounds are those of a file that Kiln writes, by its path relative to the project folder.
 func (p *Workspace) Bounds(file string) *disk.Bounds {
+	if strings.HasPrefix(file, project.StateFolder+"/") {
+		return disk.NewBounds(p.StatePlace(), p.Config.Outside)
+	}
 	if strings.HasPrefix(file, p.Output+"/") {
 		return p.BelowOutput()
 	}
@@ -41,7 +39,7 @@ func (p *Workspace) Bounds(file string) *disk.Bounds {
 // checkState returns an error if Kiln's own folder is a link, or has one that leads out of it, and the user has not
 // allowed that. Folders in it are checked by those who write there.
 func (p *Workspace) checkState() error {
-	in := p.BelowState()
+	in := p.Bounds(project.StateFolder + "/")
 	if p.Config.State == "" {
 		if err := in.Itself(); err != nil {
 			return err
@@ -59,38 +57,19 @@ func (p *Workspace) checkState() error {
 			return err
 		}
 	}
-	if err := checkCompiled(in); err != nil {
-		return err
-	}
 	if info, err := os.Lstat(in.Root()); err != nil || info.IsDir() {
 		return nil
 	}
 	return ownState(entries)
 }
 
-// checkCompiled checks the folders in which a library of others keeps compiled modules, under names that it chooses.
-func checkCompiled(in *disk.Bounds) error {
-	dir := filepath.Join(in.Root(), "wasm", "compiled")
-	versions, err := os.ReadDir(dir)
-	if err != nil {
-		return in.Folder(dir)
-	}
-	for _, e := range versions {
-		if err := in.Folder(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ownState returns an error if the folder into which a link `.kiln` leads has files, and not those of Kiln. The user
 // has allowed a folder above it, and `kiln clean --all` empties it.
 func ownState(entries []fs.DirEntry) error {
-	without := []string{".gitignore", "scripts", "wasm", "own"} // commands that take no lock make these
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "lock" }) {
 		return nil
 	}
-	i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(without, e.Name()) })
+	i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() != ".gitignore" })
 	if i < 0 {
 		return nil
 	}
