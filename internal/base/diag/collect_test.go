@@ -142,7 +142,8 @@ func TestCollectMany(t *testing.T) {
 	if n := len(Encode(l)); n > 64<<10 {
 		t.Errorf("they take %d bytes", n)
 	}
-	if short := Condense(l, nil, "-v lists all of them"); len(short) != 2 || !strings.HasPrefix(short[0].Text, "100000 times, first: number 0; at f:1:1, f:1:11, f:1:21 and 99997 more") {
+	short := Condense(l, nil, "-v lists all of them")
+	if len(short) != 2 || !strings.HasPrefix(short[0].Text, "100000 times, first: number 0; at f:1:1, f:1:11, f:1:21 and 99997 more") {
 		t.Errorf("condensed to %v", short)
 	}
 	if n := l.Total(Error); n != 100000 {

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
@@ -59,10 +58,6 @@ type session struct {
 	wrote      map[string]bool  // files besides products that were written, relative to the project folder
 	sharing    sharing.Account  // with other builds
 	dispatcher *farm.Dispatcher // other machines that run jobs; nil: there are none
-	held       struct {         // see ended
-		mu   sync.Mutex
-		back []*engine.Result
-	}
 }
 
 // Build runs a build. The caller holds the lock. Errors of assets are in the report; the error is
@@ -308,7 +303,6 @@ func (s *session) make(ctx context.Context) (*report.Report, error) {
 	r := s.report()
 	r.Outcomes = outcomes
 	if s.due() == 0 { // else, another build follows, in which what is lost is made, and is no failure
-		s.endHeldBack()
 		s.tell(slices.Concat(s.notes, s.said()))
 	}
 	if ok, err := s.save(r); !ok || err != nil {
@@ -435,37 +429,13 @@ func (s *session) runEngine(ctx context.Context) error {
 	return err
 }
 
-// ended reports a job that has just finished, if its result is final. The others are in the report. A failure after a content was lost may
-// come of that: it is reported if no other build follows, which makes the content again.
+// ended reports a job that has just finished, if its result is final. The others are in the report.
 func (s *session) ended(r *engine.Result) {
-	if !s.W.Final(r) {
-		return
-	}
-	if results.Failed(r) && s.W.AnyLost() {
-		s.held.mu.Lock()
-		defer s.held.mu.Unlock()
-		s.held.back = append(s.held.back, r)
-		return
-	}
-	if s.req.Done != nil {
+	final := s.W.Final(r)
+	if final && s.req.Done != nil {
 		s.req.Control.Ended(s.Set, r, s.req.Done)
 	}
-	s.tellJob(r)
-}
-
-// endHeldBack reports the jobs that were held back.
-func (s *session) endHeldBack() {
-	for _, r := range s.held.back {
-		if s.req.Done != nil {
-			s.req.Done(report.OutcomeOfRun(s.Set, r))
-		}
-		s.tellJob(r)
-	}
-	s.held.back = nil
-}
-
-func (s *session) tellJob(r *engine.Result) {
-	if s.req.Tell != nil {
+	if final && s.req.Tell != nil {
 		j := report.JobOf(r)
 		s.req.Tell(&j, s.W.MessagesFor(job.TaskOf(r), r.Trace))
 	}

@@ -118,7 +118,6 @@ func (s *session) undo() {
 	}
 	s.closeTraces()
 	s.Set = s.Set.Empty()
-	s.held.back = nil
 	s.few, s.wanted, s.messages, s.holds, s.Before = nil, nil, nil, nil, &plan.Before{}
 	s.tree, s.shipment, s.resumed = nil, parcels.Shipment{}, false
 }

@@ -34,12 +34,13 @@ type Span struct {
 // then another pass may follow, in which it runs again; if it failed in a way that may pass; and if it is a request, or failed because of
 // others: what these say, and the cause, is only complete at the end.
 func (w *World) Final(r *engine.Result) bool {
-	if t := TaskOf(r); t.Request() || r.Trace.Outcome == engine.NeedsFailed || r.Trace.Outcome != engine.Succeeded && r.Trace.ID == 0 {
+	w.mu.Lock()
+	lost := len(w.Lost) > 0
+	asked := lost || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Finder != nil // a build of few tasks does not know what others asked for
+	w.mu.Unlock()
+	if fails := r.Trace.Outcome != engine.Succeeded; fails && (lost || r.Trace.ID == 0 || r.Trace.Outcome == engine.NeedsFailed) || TaskOf(r).Request() {
 		return false
 	}
-	w.mu.Lock()
-	asked := w.Finder != nil || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || len(w.Lost) > 0 // a build of few tasks does not know what others asked for
-	w.mu.Unlock()
 	return !asked || !slices.ContainsFunc(r.Trace.Observations, func(o engine.Observation) bool {
 		return !slices.Contains(ofThePass, o.Kind)
 	})

@@ -215,7 +215,8 @@ func (w *writer) prepare() error {
 	i.reference = into(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET required = max(required, excluded.required)`)
 	i.fact = into("INSERT INTO product_fact (asset, platform, sub_id, name, value) VALUES (?, ?, ?, ?, ?)")
-	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, source_column, hint, notes, count, cause)
+	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length,
+			text, source, source_column, hint, notes, count, cause)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	for _, n := range []struct {
