@@ -36,9 +36,10 @@ type Span struct {
 func (w *World) Final(r *engine.Result) bool {
 	w.mu.Lock()
 	lost := len(w.Lost) > 0
-	asked := lost || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Finder != nil // a build of few tasks does not know what others asked for
+	asked := lost || w.AskedIDs.Load() || len(w.AskedHeld) > 0 || w.Finder != nil // a build of few tasks does not know
 	w.mu.Unlock()
-	if fails := r.Trace.Outcome != engine.Succeeded; fails && (lost || r.Trace.ID == 0 || r.Trace.Outcome == engine.NeedsFailed) || TaskOf(r).Request() {
+	passes := lost || r.Trace.ID == 0 || r.Trace.Outcome == engine.NeedsFailed
+	if TaskOf(r).Request() || r.Trace.Outcome != engine.Succeeded && passes {
 		return false
 	}
 	return !asked || !slices.ContainsFunc(r.Trace.Observations, func(o engine.Observation) bool {
