@@ -215,8 +215,8 @@ func (w *writer) prepare() error {
 	i.reference = into(`INSERT INTO product_dependency (asset, platform, sub_id, to_uuid, to_sub_id, required) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET required = max(required, excluded.required)`)
 	i.fact = into("INSERT INTO product_fact (asset, platform, sub_id, name, value) VALUES (?, ?, ?, ?, ?)")
-	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text, source, source_column, hint, notes, count, cause)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	i.diagnostic = into(`INSERT INTO diagnostic (asset, platform, seq, processor, severity, code, file, line, column, length, text,
+		source, source_column, hint, notes, count, cause) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	for _, n := range []struct {
 		*numbers
@@ -534,7 +534,8 @@ func (w *writer) putDiagnostic(asset, platform, processor int64, seq int, d *Dia
 	}
 	w.note(w.insert.diagnostic.int(asset).int(platform).int(int64(seq)).int(processor).text(string(d.Severity)).text(string(d.Code)).
 		textOrNull(d.File).intOrNull(int64(d.Pos.Line)).intOrNull(int64(d.Column)).intOrNull(int64(d.Length)).text(d.Text).
-		textOrNull(d.Line).intOrNull(int64(d.From)).textOrNull(d.Hint).textOrNull(list(d.Notes)).intOrNull(int64(d.Count)).intOrNull(cause).run())
+		textOrNull(d.Line).intOrNull(int64(d.From)).textOrNull(d.Hint).
+		textOrNull(list(d.Notes)).intOrNull(int64(d.Count)).intOrNull(cause).run())
 }
 
 func (w *writer) deleteAsset(id string) error {
