@@ -97,7 +97,7 @@ func TestIdentity(t *testing.T) {
 		t.Error(v.Identity(), v.Text())
 	}
 	v.Revision, v.Modified = "0123456789abcdef", true
-	if v.Identity() != "1.0.0+0123456789abcdef" || v.Text() != "1.0.0 (0123456789ab, modified)" {
+	if v.Identity() != "1.0.0+0123456789abcdef.modified" || v.Text() != "1.0.0 (0123456789ab, modified)" {
 		t.Error(v.Identity(), v.Text())
 	}
 }
