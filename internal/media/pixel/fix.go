@@ -14,7 +14,7 @@ import (
 
 func configPNG(data []byte) (Config, error) {
 	if len(data) >= 16 && string(data[12:16]) == "CgBI" {
-		return Config{}, fmt.Errorf("Apple's own variant of PNG (CgBI), which Xcode puts into apps; take the file that it was made of, "+
+		return Config{}, fmt.Errorf("the variant of PNG that Apple made (CgBI), which Xcode puts into apps; take the file that it was made of, "+
 			"or convert it back with pngcrush -revert-iphone-optimizations FROM TO: %w", input.ErrUnsupported)
 	}
 	data, _ = fast.Repair(data)
