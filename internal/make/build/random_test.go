@@ -101,7 +101,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		if len(projects) == 1 && r.p.holding < n/16 {
 			t.Error("too few builds had something held by ignore")
 		}
-		if r.numbering && r.p.because[otherIDsBecause] < n/16 {
+		if r.numbering && r.p.because[otherIDsBecause] < n/64 {
 			t.Error("too few builds assigned resource ids that jobs asked for")
 		}
 		r.p.remove(".")
