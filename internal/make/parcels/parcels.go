@@ -400,7 +400,7 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
 			})
 			if lost := c.Lost != ""; lost != wasLost || lost && !equal {
-				if named(a.ID) || len(referring()[uuid]) > 0 || lost && len(c.Products) > len(c.Was) {
+				if named(a.ID) || len(referring()[uuid]) > 0 || lost && hasOthers(c.Products, c.Was) {
 					return nil, nil, false
 				}
 			}
@@ -413,6 +413,13 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 		all = append(all, pl)
 	}
 	return all, referring, true
+}
+
+// hasOthers reports whether one of the products has a name that none had before: it needs a number, also if its asset fails.
+func hasOthers(now, was []ship.Product) bool {
+	return slices.ContainsFunc(now, func(p ship.Product) bool {
+		return !slices.ContainsFunc(was, func(q ship.Product) bool { return p.SubID == q.SubID && p.Name == q.Name })
+	})
 }
 
 type assetOn struct{ uuid, platform string }
