@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
+	"github.com/kiln-pipeline/kiln/internal/delivery/ids"
 	"github.com/kiln-pipeline/kiln/internal/make/report"
 )
 
@@ -336,4 +337,18 @@ func TestVerifyShipped(t *testing.T) {
 		t.Error(v.Messages)
 	}
 	p.nothing()
+}
+
+// A product that an asset has while it fails, that of a part, has a number as any other: also if the asset had as many products before.
+func TestNumberWhileItFails(t *testing.T) {
+	p := newProject(t, strings.Replace(endProject, `assets = ["**"]`, `assets = ["*.txt"]`, 1))
+	p.write("assets/b.bin", "b")
+	p.write("assets/d.bin", "d")
+	p.write("assets/e.s", "ask b.bin\n")
+	p.build()
+	p.write("assets/e.s", "ask gone.s d.bin\n")
+	b := p.build()
+	if b.Failed != 1 || !strings.Contains(p.read(ids.FileName), "d.bin\n") {
+		t.Errorf("%d failed, kiln.ids is\n%s", b.Failed, p.read(ids.FileName))
+	}
 }

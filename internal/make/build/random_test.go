@@ -101,7 +101,7 @@ func randomly(t *testing.T, calm bool, projects []int) {
 		if len(projects) == 1 && r.p.holding < n/16 {
 			t.Error("too few builds had something held by ignore")
 		}
-		if r.numbering && r.p.because[otherIDsBecause] < n/64 {
+		if r.numbering && r.p.because[otherIDsBecause] < n/16 {
 			t.Error("too few builds assigned resource ids that jobs asked for")
 		}
 		r.p.remove(".")
@@ -525,7 +525,7 @@ func (r *random) numbers() {
 	}
 	i, k := 1+r.rng.IntN(len(lines)-1), 1+r.rng.IntN(len(lines)-1)
 	a, b := strings.Split(lines[i], "\t"), strings.Split(lines[k], "\t")
-	switch how := r.rng.IntN(4); {
+	switch how := r.rng.IntN(5); {
 	case how == 0:
 		r.note("a line of kiln.ids lost: %q", lines[i])
 		lines[i] = ""
@@ -537,9 +537,14 @@ func (r *random) numbers() {
 		r.note("numbers exchanged: %q, %q", lines[i], lines[k])
 		a[1], b[1] = b[1], a[1]
 		lines[i], lines[k] = strings.Join(a, "\t"), strings.Join(b, "\t")
-	default:
+	case how == 3:
 		r.note("kiln.ids lost")
 		r.p.remove(ids.FileName)
+		return
+	default:
+		r.note("kiln.ids lost, and what is kept of it")
+		r.p.remove(ids.FileName)
+		r.p.remove(".kiln/ids")
 		return
 	}
 	r.p.write(ids.FileName, strings.Join(lines, ""))
