@@ -39,7 +39,8 @@ func versionIn(info *debug.BuildInfo, number string) Version {
 		if i < 0 {
 			return v
 		}
-		if of = *info.Deps[i]; of.Replace != nil {
+		of = *info.Deps[i]
+		if of.Replace != nil {
 			of = *of.Replace
 		}
 	}

@@ -111,7 +111,8 @@ func (l *Lines) back(from, off, n int) (int, int) {
 
 // WithLine is WithSource for a text of which several messages show lines.
 func (m *Message) WithLine(l *Lines, length int) *Message {
-	if m.Line, m.From = l.around(m.Pos.Line, m.Column); m.From == 1 {
+	m.Line, m.From = l.around(m.Pos.Line, m.Column)
+	if m.From == 1 {
 		m.From = 0
 	}
 	m.Length = length

@@ -97,7 +97,8 @@ func (b *Bounds) folder(dir string) (there bool, err error) {
 	if !there {
 		return false, nil
 	}
-	if there, err = b.entry(dir); there && err == nil {
+	there, err = b.entry(dir)
+	if there && err == nil {
 		b.known.Store(dir, true)
 	}
 	return there, err

@@ -65,7 +65,8 @@ func (s Span) Warningf(code diag.Code, format string, args ...any) *diag.Message
 }
 
 func (s Span) show(m *diag.Message) *diag.Message {
-	if m.Length = s.Length; s.text != nil {
+	m.Length = s.Length
+	if s.text != nil {
 		m.WithLine(s.text.lines, s.Length)
 	}
 	return m

@@ -63,7 +63,8 @@ func (b *builder) overridden(chain []int32, g *group) {
 				if x.value == "" {
 					continue
 				}
-				if values[i][x.key] = x.value; b.exact(i) {
+				values[i][x.key] = x.value
+				if b.exact(i) {
 					exact[x.key] = i
 				}
 				last[x.key] = i

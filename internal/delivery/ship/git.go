@@ -50,7 +50,8 @@ func gitIndex(dir string) (file string, ok bool) {
 		if err != nil || !is {
 			return "", false
 		}
-		if git = filepath.FromSlash(to); !filepath.IsAbs(git) {
+		git = filepath.FromSlash(to)
+		if !filepath.IsAbs(git) {
 			git = filepath.Join(dir, git)
 		}
 	}

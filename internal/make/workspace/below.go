@@ -14,8 +14,8 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/content/project"
 )
 
-// What Kiln writes because of what a repository says stays below the project folder. Each of the bounds here is made
-// anew when it is asked for, and remembers what it has checked: keep one for the work at hand, not from build to build.
+// What Kiln writes because of what a repository says stays below the project folder. Each function here
+// returns new bounds, which remember what they have checked: keep them for the work at hand, not from build to build.
 
 // BelowProject are the bounds of files that the project file names.
 func (p *Workspace) BelowProject() *disk.Bounds { return disk.NewBounds(p.Dir, p.Config.Outside) }

@@ -55,8 +55,8 @@ func (f Format) Block() (width, height, bytes int) {
 	return 0, 0, 0
 }
 
-// typed returns the format that a typeless one is taken for, as in other programs. All others are returned as they are, and so
-// are those of which it is not clear whether they are floating point.
+// typed returns the format that a typeless one is taken for, as in other programs. All others are returned as they
+// are. A format is also returned as it is if it may be floating point or not.
 func (f Format) typed() Format {
 	const (
 		r10g10b10a2 = 23 // all typeless

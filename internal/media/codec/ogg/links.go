@@ -11,7 +11,7 @@ const maxLinks = 1024
 
 // Links returns where the streams of a file begin that follow one another (RFC 3533, 4: chaining): a page that begins a
 // stream, after a page that does not. Their serial numbers may be the same, as in files that were joined byte by byte.
-// It reads the head of each page, and checks those of which it returns the position.
+// It reads the head of each page. It checks the checksum of a page before it returns the page's position.
 func Links(in io.ReaderAt, size int64) (starts []int64, err error) {
 	head := make([]byte, pageHead+255)
 	begun := false // the last page begins a stream

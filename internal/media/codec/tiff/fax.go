@@ -332,7 +332,7 @@ var faxTables = sync.OnceValue(func() *tablesOfFax {
 	return t
 })
 
-// The codes of runs in T.4, tables 2 and 3: those of 0 to 63, then those of 64, 128 ... 2560.
+// The codes of runs in T.4, tables 2 and 3: first for 0 to 63 pixels, then for 64, 128 ... 2560.
 const (
 	whiteRuns = `
 00110101 000111 0111 1000 1011 1100 1110 1111 10011 10100 00111 01000 001000 000011 110100 110101 101010 101011 0100111
