@@ -23,8 +23,9 @@ import (
 // Change is an asset on a platform as it is now, without products if it is gone, and what it had before.
 type Change struct {
 	Asset
-	WasID string // its id, which may differ although its UUID does not; "" if it had no products
-	Was   []Product
+	WasID   string // its id, which may differ although its UUID does not; "" if it had no products
+	Was     []Product
+	WasLost bool // kiln.ids may have lines of products that it did not have
 }
 
 // differs tells whether anything changed. Of what is lost nothing is made, so that it changes nothing.
@@ -32,9 +33,9 @@ func (c *Change) differs() bool {
 	return c.Lost == "" && (!c.contentsOnly() || !slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool { return a.Hash == b.Hash }))
 }
 
-// contentsOnly tells whether nothing but the contents of products changed.
+// contentsOnly tells whether nothing but the contents of products changed. An asset that was lost may have fewer products than lines.
 func (c *Change) contentsOnly() bool {
-	return (c.WasID == "" || c.WasID == c.ID) && slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
+	return !c.WasLost && (c.WasID == "" || c.WasID == c.ID) && slices.EqualFunc(c.Was, c.Products, func(a, b Product) bool {
 		return a.SubID == b.SubID && a.Name == b.Name && a.Type == b.Type && slices.Equal(a.References, b.References)
 	})
 }

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -350,5 +351,43 @@ func TestNumberWhileItFails(t *testing.T) {
 	b := p.build()
 	if b.Failed != 1 || !strings.Contains(p.read(ids.FileName), "d.bin\n") {
 		t.Errorf("%d failed, kiln.ids is\n%s", b.Failed, p.read(ids.FileName))
+	}
+}
+
+// The lines of an asset that fails stay in kiln.ids, and go with the asset, in a build of few tasks, too.
+func TestNumbersGoWithAFailedAsset(t *testing.T) {
+	p := newProject(t, strings.Replace(endProject, `assets = ["**"]`, `assets = ["*.txt"]`, 1))
+	p.write("assets/b.s", "text b\n")
+	p.build()
+	p.write("assets/b.s", "fail now\n")
+	p.build()
+	if !strings.Contains(p.read(ids.FileName), "b.s\t") {
+		t.Fatalf("kiln.ids is\n%s", p.read(ids.FileName))
+	}
+	p.remove("assets/b.s")
+	if p.build(); strings.Contains(p.read(ids.FileName), "b.s\t") {
+		t.Errorf("kiln.ids is\n%s", p.read(ids.FileName))
+	}
+}
+
+// Where case counts, a product that is left of an asset is found by verify although another asset's product has its name but for case.
+func TestVerifyOtherCase(t *testing.T) {
+	p := newProject(t, "-- assets/b.txt --\ntext\n")
+	p.build()
+	p.remove(".kiln")
+	p.must(os.Rename(p.path("assets/b.txt"), p.path("assets/B.txt")))
+	p.build0()
+	if _, err := os.Lstat(p.path("build/pc/b.txt")); err != nil {
+		t.Skip("the disk has one file for both names")
+	}
+	left := map[string]bool{}
+	if v := p.verify(true); len(v.Messages) != 1 || v.Messages[0].Code != diag.OutputStranger {
+		t.Error(v.Messages)
+	}
+	for name := range outputFiles(p.dir, "build") {
+		left[name] = true
+	}
+	if left["pc/b.txt"] || !left["pc/B.txt"] {
+		t.Errorf("left: %v", left)
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -383,6 +386,15 @@ func (k *kindsProject) step() {
 // edit changes something that jobs read.
 func (k *kindsProject) edit() {
 	r, p := k.r, k.p
+	links := k.links()
+	defer func() {
+		if !maps.Equal(links, k.links()) {
+			// What a program asked of a file by a link holds without the link, too: such a job would keep what a clean build does not see.
+			for _, name := range lookers {
+				k.look(name)
+			}
+		}
+	}()
 	put := func(name, text string) { r.writeOver("assets/"+name, text) }
 	listed := func() string {
 		return pick(r, "inc/", "inc/", "inc/deep/", "more/", "pack/", "pack/deep/") + pick(r, "1.h", "2.h", "3.h", "1.txt", "x.bak")
@@ -461,9 +473,31 @@ func (k *kindsProject) lines() {
 		r.writeOver("assets/"+pick(r, "1.star", "2.star", "a.words", "b.words"), b.String())
 		return
 	}
+	k.look(pick(r, lookers...))
+}
+
+// lookers are the files of programs that are traced.
+var lookers = []string{"a.look", "b.look", "pack/c.look", "a.run"}
+
+// look writes what such a program does.
+func (k *kindsProject) look(name string) {
+	r := k.r
+	var b strings.Builder
 	for range 1 + r.rng.IntN(3) {
 		fmt.Fprintln(&b, pick(r, "names .", "names inc", "names inc/empty", "names more", "read inc/1.h", "read one.txt", "ask more", "ask inc/deep",
 			"ask inc/3.h", "go inc/empty", "need a.tile", "need b.tile", "real assets", "real .", "link assets/inc"))
 	}
-	r.writeOver("assets/"+pick(r, "a.look", "b.look", "pack/c.look", "a.run"), b.String())
+	r.writeOver("assets/"+name, b.String())
+}
+
+// links are the links below the sources, and where they lead.
+func (k *kindsProject) links() map[string]string {
+	all := map[string]string{}
+	k.p.must(filepath.WalkDir(k.p.path("assets"), func(path string, _ fs.DirEntry, err error) error {
+		if to, lerr := os.Readlink(path); lerr == nil {
+			all[path] = to
+		}
+		return err
+	}))
+	return all
 }

@@ -319,17 +319,23 @@ type outcome struct {
 	database map[string][]string
 }
 
+// delivered is what the output folder holds, and the files that a build writes beside it, which are committed.
+func (p *fixture) delivered() map[string]string {
+	p.Helper()
+	all := outputFiles(p.dir, p.open().Output)
+	for _, file := range []string{ids.FileName, "game/ids.txt"} {
+		if text := p.read(file); text != "" {
+			all["../"+file] = text
+		}
+	}
+	return all
+}
+
 // outcome of the build that was last, but for what differs between a clean build and another.
 func (p *fixture) outcome(b built) *outcome {
 	p.Helper()
-	outputs := outputFiles(p.dir, p.open().Output)
-	for _, file := range []string{ids.FileName, "game/ids.txt"} { // what is committed
-		if text := p.read(file); text != "" {
-			outputs["../"+file] = text
-		}
-	}
 	return &outcome{
-		outputs: outputs, messages: sortedMessages(b.list), database: p.database(),
+		outputs: p.delivered(), messages: sortedMessages(b.list), database: p.database(),
 		summary: report.Summary{Assets: b.Assets, Jobs: b.Jobs, Failed: b.Failed, AssetsFailed: b.AssetsFailed, Products: b.Products, Bytes: b.Bytes},
 	}
 }

@@ -586,7 +586,7 @@ func TestPowerCut(t *testing.T) {
 		r.put(p, st)
 		p.child(fmt.Sprint("boot ", n))
 		want := p.clean()
-		if got := outputFiles(p.dir, "build"); !maps.Equal(got, want.outputs) {
+		if got := p.delivered(); !maps.Equal(got, want.outputs) {
 			t.Errorf("cut %d, %s: outputs are not those of a clean build: %s", n, st.told, differ(want.outputs, got))
 		}
 		if left, _ := filepath.Glob(p.path(disk.TempPrefix + "*")); left != nil {

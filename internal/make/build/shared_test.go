@@ -67,6 +67,7 @@ func TestRandomShared(t *testing.T) {
 				t.Fatal(err)
 			}
 			second.mirror(r.p)
+			second.stages = r.p.stages
 			if rng.IntN(4) == 0 {
 				r.note("the second checkout knows nothing")
 				second.remove(".kiln")

@@ -3,6 +3,7 @@ package outputs
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -26,13 +27,12 @@ type Strangers struct {
 // Strangers finds unknown files, except shipped ones. Names with a dot at the beginning are never Kiln's: the files of
 // a .git folder are read-only too.
 func (s *Tree) Strangers(shipped []string) (found Strangers) {
-	known := map[string]bool{}
-	for f := range s.knownOutputs() {
-		known[asset.Fold(f)] = true
-	}
+	known := s.knownOutputs()
 	for _, f := range shipped {
-		known[asset.Fold(strings.TrimPrefix(f, s.P.Output+"/"))] = true
+		known[strings.TrimPrefix(f, s.P.Output+"/")] = true
 	}
+	var unknown []string
+	seen := map[string]bool{}
 	root := s.P.OutputDir()
 	filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		rel, rerr := filepath.Rel(root, file)
@@ -42,19 +42,43 @@ func (s *Tree) Strangers(shipped []string) (found Strangers) {
 			return nil
 		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
 			return fs.SkipDir
-		case e.IsDir() || strings.HasPrefix(e.Name(), ".") || known[asset.Fold(rel)]:
+		case e.IsDir() || strings.HasPrefix(e.Name(), "."):
 			return nil
+		case known[rel]:
+			seen[rel] = true
+		default:
+			unknown = append(unknown, rel)
 		}
-		if info, err := e.Info(); err != nil {
-			return nil // deleted meanwhile
+		return nil
+	})
+	for _, rel := range s.withoutSpellings(unknown, known, seen) {
+		if info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(rel))); err != nil {
+			continue // deleted meanwhile
 		} else if info.Mode().IsRegular() && info.Mode()&0o222 == 0 || isParcel(rel) {
 			found.Products = append(found.Products, rel)
 		} else {
 			found.others = append(found.others, rel)
 		}
-		return nil
-	})
+	}
 	return found
+}
+
+// withoutSpellings takes out the files that are known by a name that differs in case or Unicode form only, on a disk for which both are
+// one file: the listing does not have the known name, but a file can be found by it.
+func (s *Tree) withoutSpellings(unknown []string, known, seen map[string]bool) []string {
+	if len(unknown) == 0 {
+		return nil
+	}
+	spelled := map[string]bool{}
+	for f := range known {
+		if seen[f] {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(s.P.OutputDir(), filepath.FromSlash(f))); err == nil {
+			spelled[asset.Fold(f)] = true
+		}
+	}
+	return slices.DeleteFunc(unknown, func(rel string) bool { return spelled[asset.Fold(rel)] })
 }
 
 // isParcel reports whether a file below the output folder has the name of a parcel or of the list of them.

@@ -388,9 +388,8 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 			if s.Scope.Concerned[a] {
 				c.Asset = s.assetOn(a, platform)
 			}
-			wasLost := false
 			for _, x := range past[assetOn{uuid, platform}] {
-				wasLost = wasLost || x.Lost
+				c.WasLost = c.WasLost || x.Lost
 				if was := shipProducts(x.Products); len(was) > 0 {
 					c.Was, c.WasID = append(c.Was, was...), x.Of.ID
 				}
@@ -399,7 +398,7 @@ func (s *Shipping) changes() (all []ship.Changes, referring func() map[string][]
 			equal := slices.EqualFunc(c.Was, c.Products, func(x, y ship.Product) bool {
 				return x.Hash == y.Hash && x.SubID == y.SubID && x.Name == y.Name && x.Type == y.Type && slices.Equal(x.References, y.References)
 			})
-			if lost := c.Lost != ""; lost != wasLost || lost && !equal {
+			if lost := c.Lost != ""; lost != c.WasLost || lost && !equal {
 				if named(a.ID) || len(referring()[uuid]) > 0 || lost && hasOthers(c.Products, c.Was) {
 					return nil, nil, false
 				}

@@ -12,6 +12,7 @@ import (
 // samples are files of the formats that have a processor but no placeholder.
 var samples = map[string]string{
 	"JSON": `{"a": [1, 2.5, "x"]}`, "TOML": "a = 1\n", "YAML": "a: [1, 2]\n", "CSV": "id,price\nsword,120\n",
+	"TSV": "id\tprice\nsword\t120\n", "Java properties": "title = Knights\n",
 }
 
 // TestFormats builds a file of each format of each kind. The second build does nothing. The bytes do not depend on the
