@@ -383,18 +383,19 @@ func (k *kindsProject) step() {
 	p.farm = place
 }
 
-// edit changes something that jobs read.
+// edit changes something that jobs read. What a program asked of a file by a link holds without the link, too: if links change, such jobs
+// run again, or they would keep what a clean build does not see.
 func (k *kindsProject) edit() {
-	r, p := k.r, k.p
 	links := k.links()
-	defer func() {
-		if !maps.Equal(links, k.links()) {
-			// What a program asked of a file by a link holds without the link, too: such a job would keep what a clean build does not see.
-			for _, name := range lookers {
-				k.look(name)
-			}
+	if k.change(); !maps.Equal(links, k.links()) {
+		for _, name := range lookers {
+			k.look(name)
 		}
-	}()
+	}
+}
+
+func (k *kindsProject) change() {
+	r, p := k.r, k.p
 	put := func(name, text string) { r.writeOver("assets/"+name, text) }
 	listed := func() string {
 		return pick(r, "inc/", "inc/", "inc/deep/", "more/", "pack/", "pack/deep/") + pick(r, "1.h", "2.h", "3.h", "1.txt", "x.bak")
