@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,9 @@ func BenchmarkBox(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+		b.Fatal(err)
+	}
 	source := filepath.Join(dir, "a.c")
 	text := "#include <stdio.h>\n#include <stdlib.h>\n#include <math.h>\n" + strings.Repeat("double f(double);\n", 500) +
 		"int main(void) { return printf(\"%f\", sin(1)); }\n"
@@ -43,6 +47,7 @@ func BenchmarkBox(b *testing.B) {
 	}{
 		{"true", "true", nil},
 		{"500files", exe, []string{"many", dir, "500"}},
+		{"100ups", exe, append([]string{"read"}, slices.Repeat([]string{strings.Repeat("sub/../", 500) + "a.c"}, 100)...)},
 		{"gcc", "gcc", []string{"-O1", "-c", "-o", "a.o", "a.c"}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -485,6 +486,41 @@ func TestFind(t *testing.T) {
 	}
 	if real, _ := Find(dir + "/b/abs"); real != "/none/y" {
 		t.Error(real)
+	}
+}
+
+// TestUps compares where paths with ".." lead with where the kernel takes them, for random paths of folders, files and links.
+func TestUps(t *testing.T) {
+	dir := files(t, map[string]string{"a": "", "b/c": "", "b/d/e": "", "link": "->b/d", "b/d/back": "->../..", "b/file": "->c", "lost": "->none", ".../x": ""})
+	rng := rand.New(rand.NewPCG(1, 2))
+	names := []string{"a", "b", "c", "d", "e", "link", "back", "file", "lost", "none", "...", "..", "..", "..", ".", ""}
+	there, tr := 0, &Tracer{seen: map[seenKey]int{}}
+	for range 20000 {
+		path := dir
+		for range 1 + rng.IntN(8) {
+			path += "/" + names[rng.IntN(len(names))]
+		}
+		want, err := filepath.EvalSymlinks(path)
+		if err != nil || !strings.HasPrefix(want, dir) {
+			continue
+		}
+		there++
+		before := len(tr.accesses)
+		if err := tr.add(path, Look, os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+		real := func(a Access) bool { return a.Real == want && a.State == StateOf(path) }
+		if !slices.ContainsFunc(tr.accesses, real) {
+			t.Fatalf("%s leads to %s; recorded: %v", path, want, tr.accesses[before:])
+		}
+	}
+	for _, a := range tr.accesses {
+		if strings.Contains(a.Path, "/../") || strings.HasSuffix(a.Path, "/..") || !a.State.Exists {
+			t.Errorf("%v", a)
+		}
+	}
+	if there < 1000 {
+		t.Errorf("only %d paths lead anywhere", there)
 	}
 }
 

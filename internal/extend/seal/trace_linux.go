@@ -4,6 +4,7 @@ package seal
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type Tracer struct {
 	// Used by the watcher until done is closed.
 	seen     map[seenKey]int // index in accesses
 	accesses []Access
+	ups      map[string]up // by folder
 	err      error
 }
 
@@ -77,15 +79,9 @@ func (t *Tracer) noteCall(n *notification, c *call) error {
 
 // add records a path, absolute but not clean.
 func (t *Tracer) add(path string, op Op, pid int) error {
-	if folder, above, rest, up := lastUp(path); up {
-		if err := t.add(folder, Look, pid); err != nil {
-			return err
-		}
-		real, err := filepath.EvalSymlinks(above)
-		if err != nil {
-			return nil // the program got no further than to that folder
-		}
-		path = real + rest
+	path, err := t.withoutUps(path, pid)
+	if err != nil || path == "" {
+		return err
 	}
 	path = t.direct(path, pid)
 	if path == "" || madeUp(path) {
@@ -121,25 +117,69 @@ func (t *Tracer) add(path string, op Op, pid int) error {
 	return nil
 }
 
-// lastUp cuts a path at the last place where it leads out of a folder by "..": the folder, the path with that "..", and what follows. The
-// folder of "a/../.." is a. There are none in /proc, where they depend on who asks.
-func lastUp(path string) (folder, above, rest string, is bool) {
-	at := len(path)
+// withoutUps follows the ".." of a path one after the other, and records each folder that one of them leads out of. It returns an absolute
+// path without them, or "" if the program got no further than to one of those folders. In /proc they stay: there it depends on who asks.
+func (t *Tracer) withoutUps(path string, pid int) (string, error) {
+	if strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") {
+		return path, nil
+	}
+	at, rest := "", path // the path is at + rest, and there is no ".." in at
 	for {
-		at = strings.LastIndex(path[:at], "/..")
-		if at < 0 || strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") {
-			return "", "", "", false
+		before, after, up := cutUp(rest)
+		if !up {
+			return cmp.Or(at+rest, "/"), nil
 		}
-		if rest = path[at+len("/.."):]; rest == "" || rest[0] == '/' {
-			break
+		rest = after
+		if filepath.Clean("/"+before) == "/" { // at is the root, or where the last ".." led to
+			at = at[:max(strings.LastIndexByte(at, '/'), 0)]
+			continue
+		}
+		above, err := t.above(filepath.Clean(at+before), pid)
+		if err != nil || above == "" {
+			return "", err
+		}
+		at = strings.TrimSuffix(above, "/")
+	}
+}
+
+// cutUp cuts a path around its first "..".
+func cutUp(path string) (before, after string, is bool) {
+	for at := 0; ; at += len("/..") {
+		i := strings.Index(path[at:], "/..")
+		if i < 0 {
+			return path, "", false
+		}
+		at += i
+		if after = path[at+len("/.."):]; after == "" || after[0] == '/' {
+			return path[:at], after, true
 		}
 	}
-	above = path[:at] + "/.."
-	folder = path[:at]
-	for strings.HasSuffix(folder, "/..") || strings.HasSuffix(folder, "/.") || strings.HasSuffix(folder, "/") {
-		folder = folder[:strings.LastIndexByte(folder, '/')]
+}
+
+// up is where ".." led out of a folder, as the folder was then.
+type up struct {
+	folder State
+	above  string
+}
+
+// above records a folder, and returns the one that it is in, without links, or "" if nothing leads out of it. Programs that follow includes
+// with ".." from file to file ask for the same folders many thousand times.
+func (t *Tracer) above(folder string, pid int) (string, error) {
+	if was, ok := t.ups[folder]; ok && was.folder == StateOf(folder) {
+		return was.above, nil
 	}
-	return folder, above, rest, folder != ""
+	if err := t.add(folder, Look, pid); err != nil {
+		return "", err
+	}
+	real, state := Find(folder)
+	if !state.Dir || !StateOf(folder+"/.").Exists { // it is no folder, or may not be searched
+		return "", nil
+	}
+	if t.ups == nil {
+		t.ups = map[string]up{}
+	}
+	t.ups[folder] = up{state, filepath.Dir(real)}
+	return t.ups[folder].above, nil
 }
 
 // direct removes "." and ".." from a path as the kernel does: ".." leads out of the target of a link. A path through
