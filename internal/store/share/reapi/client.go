@@ -61,6 +61,7 @@ type Client struct {
 	timeout  time.Duration
 	connects time.Duration
 	reached  atomic.Int32 // 1: there was a connection; -1: there was none in time
+	asked    atomic.Bool  // the server asked for a certificate
 
 	cas   repb.ContentAddressableStorageClient
 	ac    repb.ActionCacheClient
@@ -104,6 +105,14 @@ func Dial(address string, as Credentials) (*Client, error) {
 		cfg, err := as.tls()
 		if err != nil {
 			return nil, err
+		}
+		own := append(cfg.Certificates, tls.Certificate{}) // none, if the server wants another
+		cfg.GetClientCertificate = func(wanted *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c.asked.Store(true)
+			if wanted.SupportsCertificate(&own[0]) == nil {
+				return &own[0], nil
+			}
+			return &own[len(own)-1], nil
 		}
 		transport = credentials.NewTLS(cfg)
 	}
@@ -163,7 +172,7 @@ func (c *Client) reachUnary(
 	if err := c.reach(ctx, conn); err != nil {
 		return err
 	}
-	return next(ctx, method, req, reply, conn, o...)
+	return c.certified(next(ctx, method, req, reply, conn, o...))
 }
 
 func (c *Client) reachStream(
@@ -172,7 +181,18 @@ func (c *Client) reachStream(
 	if err := c.reach(ctx, conn); err != nil {
 		return nil, err
 	}
-	return next(ctx, d, conn, method, o...)
+	stream, err := next(ctx, d, conn, method, o...)
+	return stream, c.certified(err)
+}
+
+// certified adds to the error of a connection that never came about that the server had asked for a certificate: whether its own message
+// about that arrives before the connection ends is left to chance.
+func (c *Client) certified(err error) error {
+	s, _ := status.FromError(err)
+	if s.Code() != codes.Unavailable || !c.asked.Load() || c.reached.Load() > 0 || advice(s.Message()) != "" {
+		return err
+	}
+	return status.Error(codes.Unavailable, s.Message()+" ("+refusedCertificate+")")
 }
 
 // IsAddress reports whether a text is the address of a server, without a user or a password in it.
@@ -229,13 +249,40 @@ func Reason(err error) string {
 	}
 	switch s.Code() {
 	case codes.Unavailable:
-		return "it cannot be reached: " + text
+		return "it cannot be reached: " + text + advice(text)
 	case codes.DeadlineExceeded:
 		return "it does not answer in time"
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return "it refuses: " + text + "; it may want KILN_CACHE_TOKEN, or KILN_CACHE_USER and KILN_CACHE_PASSWORD"
 	}
 	return s.Code().String() + ": " + text
+}
+
+const (
+	refusedCertificate = "after it asked for a certificate"
+	wantsCertificate   = "it wants a certificate of the client that it knows: KILN_CACHE_CERT and KILN_CACHE_CERT_KEY name its files"
+)
+
+// advices say which setting may be behind an error of TLS, of which gRPC leaves only the text. The first that is in the text counts.
+var advices = []struct{ in, advice string }{
+	{"signed by unknown authority", "if that is an authority of your own, KILN_CACHE_CA names the file of its certificate"},
+	{"has expired or is not yet valid", "the server needs another certificate, or this machine's clock is wrong"},
+	{"certificate is valid for", "the server's address has to be a name in its certificate"},
+	{"doesn't contain any IP SANs", "the server's address has to be a name in its certificate"},
+	{"not valid for any names", "the server's address has to be a name in its certificate"},
+	{"remote error: tls:", wantsCertificate},
+	{refusedCertificate, wantsCertificate},
+	{"does not look like a TLS handshake", "it may be a server without encryption: grpc:// in place of grpcs://"},
+	{"error reading server preface", "it may be a server with encryption: grpcs:// in place of grpc://"},
+}
+
+func advice(text string) string {
+	for _, a := range advices {
+		if strings.Contains(text, a.in) {
+			return "; " + a.advice
+		}
+	}
+	return ""
 }
 
 func digestOf(b share.Blob) *repb.Digest {

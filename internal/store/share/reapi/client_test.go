@@ -221,26 +221,68 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	address := strings.Replace(s.Address, "grpc://", "grpcs://", 1)
-	for what, c := range map[string]struct {
-		as   Credentials
-		good bool
-	}{
-		"all":                  {Credentials{CA: dir + "/ca.pem", Cert: client, Key: dir + "/key.pem", Token: "secret"}, true},
-		"no token":             {Credentials{CA: dir + "/ca.pem", Cert: client, Key: dir + "/key.pem"}, false},
-		"no certificate":       {Credentials{CA: dir + "/ca.pem", Token: "secret"}, false},
-		"an unknown authority": {Credentials{Cert: client, Key: dir + "/key.pem", Token: "secret"}, false},
-	} {
-		c.as.For = []string{address}
-		_, err := dial(t, address, c.as).Get(context.Background(), sharetest.KeyOf("x"))
-		if share.IsMiss(err) != c.good {
-			t.Errorf("%s: %v", what, err)
+	plain := start(t, false, "")
+	certain := func(change func(*x509.Certificate)) string { // a server with another certificate of this authority
+		of := authorityOf(t, change)
+		s, err := reapitest.Start("", grpc.Creds(credentials.NewServerTLSFromCert(&of)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Stop)
+		if err := os.WriteFile(filepath.Join(dir, "other.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate[0]}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return encrypted(s.Address)
+	}
+	address := encrypted(s.Address)
+	good := Credentials{CA: dir + "/ca.pem", Cert: client, Key: dir + "/key.pem", Token: "secret"}
+	try := func(what, address string, as Credentials, reason string) {
+		t.Helper()
+		as.For = []string{address}
+		_, err := dial(t, address, as).Get(context.Background(), sharetest.KeyOf("x"))
+		if share.IsMiss(err) != (reason == "") || !share.IsMiss(err) && !strings.Contains(Reason(err), reason) {
+			t.Errorf("%s: %s", what, Reason(err))
 		}
 	}
+	try("all", address, good, "")
+	try("no token", address, Credentials{CA: good.CA, Cert: client, Key: good.Key}, "KILN_CACHE_TOKEN")
+	try("no certificate", address, Credentials{CA: good.CA, Token: "secret"}, "KILN_CACHE_CERT and KILN_CACHE_CERT_KEY")
+	try("an unknown authority", address, Credentials{Cert: client, Key: good.Key, Token: "secret"}, "KILN_CACHE_CA")
+	try("no encryption there", encrypted(plain.Address), good, "grpc:// in place of grpcs://")
+	try("encryption there", strings.Replace(address, "grpcs://", "grpc://", 1), Credentials{}, "grpcs:// in place of grpc://")
+	other := Credentials{CA: dir + "/other.pem"}
+	try("expired", certain(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), other, "clock")
+	try("another host", certain(func(c *x509.Certificate) { c.IPAddresses = nil; c.DNSNames = []string{"cache.example.com"} }), other, "a name in its certificate")
+	try("another address", certain(func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} }), other, "a name in its certificate")
+	stranger := t.TempDir()
+	_, _, its := authority(t, stranger)
+	try("a certificate of others", address, Credentials{CA: good.CA, Cert: its, Key: stranger + "/key.pem", Token: "secret"}, "KILN_CACHE_CERT")
 }
+
+func encrypted(address string) string { return strings.Replace(address, "grpc://", "grpcs://", 1) }
 
 // authority makes a certificate authority, and certificates of a server and a client; it writes ca.pem, cert.pem and key.pem.
 func authority(t *testing.T, dir string) (*x509.CertPool, tls.Certificate, string) {
+	t.Helper()
+	pair := authorityOf(t, func(*x509.Certificate) {})
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	for name, data := range map[string][]byte{"ca.pem": cert, "cert.pem": cert, "key.pem": private} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return pool, pair, filepath.Join(dir, "cert.pem")
+}
+
+// authorityOf makes a certificate that is its own authority, and may be changed before.
+func authorityOf(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -251,28 +293,12 @@ func authority(t *testing.T, dir string) (*x509.CertPool, tls.Certificate, strin
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
+	change(made)
 	der, err := x509.CreateCertificate(rand.Reader, made, made, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
-	for name, data := range map[string][]byte{"ca.pem": cert, "cert.pem": cert, "key.pem": private} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pair, err := tls.X509KeyPair(cert, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(cert)
-	return pool, pair, filepath.Join(dir, "cert.pem")
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
 // TestGone: a server that is stopped in the middle costs an error, and one that was wiped a miss.
