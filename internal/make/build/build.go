@@ -219,7 +219,7 @@ func (s *session) nothingToDo(t *source.Table, contents, stats bool) *report.Rep
 	if !s.OutputsSame() || !s.P.WorldSame(s.Prev) {
 		return nil
 	}
-	if stats {
+	if stats && !s.req.DryRun {
 		changes, ok := plan.FolderChanges(prev.Sources, t)
 		if !ok || s.append(&state.Delta{Head: prev.Head, Folders: changes}) != nil {
 			return nil // a full build writes everything, or reports what is wrong
@@ -454,7 +454,16 @@ func (s *session) whole() bool { return len(s.req.Patterns) == 0 && len(s.req.Pl
 
 // dryRun reports what a build would do. It takes no lock and writes nothing.
 func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
-	if err := s.look(ctx); err != nil {
+	t, contents, stats, err := s.peek()
+	if err != nil {
+		return nil, err
+	}
+	if s.Trusting() {
+		if r := s.nothingToDo(t, contents, stats); r != nil {
+			return r, nil
+		}
+	}
+	if err := s.lookAt(ctx, t); err != nil {
 		return nil, err
 	}
 	r := &report.Report{Messages: s.said()}
@@ -476,17 +485,26 @@ func (s *session) dryRun(ctx context.Context) (*report.Report, error) {
 	return r, nil
 }
 
-// look runs the engine without running any job.
-func (s *session) look(ctx context.Context) error {
+// peek reads what the last build left, and compares source files with it.
+func (s *session) peek() (t *source.Table, contents, stats bool, err error) {
 	if s.Prev = s.P.Peek(); s.Prev == nil {
 		if err := s.readSnapshot(); err != nil {
-			return err
+			return nil, false, false, err
 		}
 	}
-	t, _, _, err := s.Scan(&s.notes)
+	return s.Scan(&s.notes)
+}
+
+// look runs the engine without running any job.
+func (s *session) look(ctx context.Context) error {
+	t, _, _, err := s.peek()
 	if err != nil {
 		return err
 	}
+	return s.lookAt(ctx, t)
+}
+
+func (s *session) lookAt(ctx context.Context, t *source.Table) error {
 	s.warnState(s.ReadAll())
 	if err := s.openTraces(true); err != nil {
 		return err

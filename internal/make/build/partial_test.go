@@ -242,7 +242,17 @@ func TestForceParts(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	p := newProject(t, twoPlatforms)
 	p.workers = 1 // so that both products of b.txt are links to one blob
-	p.build()
+	all := p.build()
+	try := func(looked int) {
+		t.Helper()
+		if b := p.buildWith(Request{DryRun: true}); b.ran != "" || b.Summary.Reused != all.Jobs || b.Summary.LookedAt != looked {
+			t.Errorf("ran %q; %d of %d up to date, looked at %d jobs", b.ran, b.Summary.Reused, all.Jobs, b.Summary.LookedAt)
+		}
+	}
+	try(0) // no more than a build that has nothing to do
+	p.write(".kiln/underway", "")
+	try(all.Jobs)
+	p.remove(".kiln/underway")
 	p.write("assets/a.txt", "ALPHA")
 	p.scribble("build/pc/b.txt")
 	before := stamps(p.dir)

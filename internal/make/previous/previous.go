@@ -52,6 +52,14 @@ func (s *Build) Prepare() (err error) {
 	return err
 }
 
+// Trusting reports whether the stats of files may be trusted without what Prepare does: the last build came to its end, on a machine that
+// has not been started since.
+func (s *Build) Trusting() bool {
+	w := s.workspace
+	_, gone := os.Lstat(w.CasDir())
+	return gone == nil && !w.UnderWay() && !w.Booted() && s.changes.Detect != workspace.ByHash
+}
+
 // Tidy deletes what a killed build left (scratch folders and temporary files of outputs), and ends programs that it
 // left running.
 func (s *Build) Tidy() {

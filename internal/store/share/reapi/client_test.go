@@ -229,7 +229,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Stop)
-		if err := os.WriteFile(filepath.Join(dir, "other.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate[0]}), 0o600); err != nil {
+		cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: of.Certificate[0]})
+		if err := os.WriteFile(filepath.Join(dir, "other.pem"), cert, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return encrypted(s.Address)
@@ -252,8 +253,9 @@ func TestTLS(t *testing.T) {
 	try("encryption there", strings.Replace(address, "grpcs://", "grpc://", 1), Credentials{}, "grpcs:// in place of grpc://")
 	other := Credentials{CA: dir + "/other.pem"}
 	try("expired", certain(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }), other, "clock")
-	try("another host", certain(func(c *x509.Certificate) { c.IPAddresses = nil; c.DNSNames = []string{"cache.example.com"} }), other, "a name in its certificate")
-	try("another address", certain(func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} }), other, "a name in its certificate")
+	const name = "a name in its certificate"
+	try("another host", certain(func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"cache.example.com"} }), other, name)
+	try("another address", certain(func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 2)} }), other, name)
 	stranger := t.TempDir()
 	_, _, its := authority(t, stranger)
 	try("a certificate of others", address, Credentials{CA: good.CA, Cert: its, Key: stranger + "/key.pem", Token: "secret"}, "KILN_CACHE_CERT")
