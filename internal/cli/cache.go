@@ -158,7 +158,7 @@ func (a *app) cacheStats(context.Context, []string) error {
 	}
 	defer c.Close()
 	if c.Folder != nil {
-		usage, err := c.Folder.Usage()
+		usage, err := place.Usage(c.Folder)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func TestRandomShared(t *testing.T) {
 				emptied = true
 				f, err := folder.Open(place.Folder, 1, false)
 				if err == nil {
-					_, err = f.Collect(1)
+					_, err = f.Collect(1, func() {})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -161,7 +161,7 @@ func TestSharedSecond(t *testing.T) {
 	second.place = nil // hidden products that were never fetched have to be made
 	second.write("assets/h.s", "use b.txt\nlist a.s\n")
 	second.build()
-	if usage, err := open(t, place).Usage(); err != nil || usage.Entries == 0 {
+	if usage, err := open(t, place).Usage(func() {}); err != nil || usage.Entries == 0 {
 		t.Error(usage, err)
 	}
 }
@@ -222,7 +222,7 @@ func TestSharedCollected(t *testing.T) {
 			}
 			f, err := folder.Open(place.Folder, 1, false)
 			if err == nil {
-				_, err = f.Collect(int64(n%7) * 2000)
+				_, err = f.Collect(int64(n%7)*2000, func() {})
 			}
 			if err != nil {
 				failed <- err

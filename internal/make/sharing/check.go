@@ -44,12 +44,12 @@ func (p *Place) Check(ctx context.Context) []Checked {
 	}
 	if c.Folder != nil {
 		x := Checked{Name: "the cache folder " + p.Folder, Writes: !p.ReadOnly}
-		usage, err := c.Folder.Usage()
+		usage, err := p.Usage(c.Folder)
 		if err == nil {
 			x.Says = append(x.Says, fmt.Sprintf("%d entries and %d blobs, %s of %s",
 				usage.Entries, usage.Blobs, diag.Size(usage.Bytes), diag.Size(c.Folder.Limit())))
 		}
-		list = append(list, x.trusts(p).try(ctx, c.Folder, err))
+		list = append(list, x.trusts(p).try(ctx, share.NewPatient(c.Folder, p.Call), err))
 	}
 	if c.Remote != nil {
 		x := Checked{Name: "the cache server " + p.Remote, Writes: p.WriteRemote}

@@ -163,11 +163,34 @@ func (p *Place) Collect() (folder.Collected, error) {
 	if p == nil || p.Folder == "" || p.ReadOnly {
 		return folder.Collected{}, nil
 	}
-	f, err := folder.Open(p.Folder, p.Limit, false)
+	collected := make(chan folder.Collected, 1)
+	err := share.Moving(p.Call, func(moved func()) error {
+		f, err := folder.Open(p.Folder, p.Limit, false)
+		if err != nil {
+			return err
+		}
+		c, err := f.Collect(f.Limit(), moved)
+		collected <- c
+		return err
+	})
 	if err != nil {
 		return folder.Collected{}, err
 	}
-	return f.Collect(f.Limit())
+	return <-collected, nil
+}
+
+// Usage counts what is in an opened cache folder.
+func (p *Place) Usage(f *folder.Folder) (folder.Usage, error) {
+	counted := make(chan folder.Usage, 1)
+	err := share.Moving(p.Call, func(moved func()) error {
+		u, err := f.Usage(moved)
+		counted <- u
+		return err
+	})
+	if err != nil {
+		return folder.Usage{}, err
+	}
+	return <-counted, nil
 }
 
 // add adds a cache. Reading and writing are guarded by themselves: one that may not be written to is still read.

@@ -47,6 +47,28 @@ func within(ctx context.Context, patience time.Duration, f func() error) error {
 	}
 }
 
+// Moving calls f, and gives it up when it has not called moved for a time; 0 is that of a call. f goes on in the background.
+func Moving(patience time.Duration, f func(moved func()) error) error {
+	if patience == 0 {
+		patience = callPatience
+	}
+	var steps atomic.Int64
+	done := make(chan error, 1)
+	go func() { done <- f(func() { steps.Add(1) }) }()
+	for seen := int64(-1); ; {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience):
+			now := steps.Load()
+			if now == seen || seen < 0 && now == 0 {
+				return errLate{patience}
+			}
+			seen = now
+		}
+	}
+}
+
 // Patient is a cache whose calls are given up after a time, and when the context of the caller ends, although the cache under it cannot
 // interrupt them. What was given up goes on in the background, and writes nothing to the caller any more.
 type Patient struct {

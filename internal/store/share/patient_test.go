@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/store/share"
@@ -38,6 +39,31 @@ func (f frozen) Store(_ context.Context, _ share.Blob, open func() (io.ReadClose
 	return err
 }
 func (f frozen) Close() error { <-f.over; return nil }
+
+// TestMoving: what goes on is not given up, however long it takes, and what stands still is.
+func TestMoving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		for name, f := range map[string]func(moved func()) error{
+			"from the beginning": func(func()) error { <-over; return nil },
+			"later":              func(moved func()) error { moved(); <-over; return nil },
+		} {
+			if err := share.Moving(time.Minute, f); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := share.Moving(time.Minute, func(moved func()) error {
+			for range 10 {
+				moved()
+				time.Sleep(50 * time.Second)
+			}
+			return io.EOF
+		}); err != io.EOF {
+			t.Error(err)
+		}
+	})
+}
 
 // TestPatient: calls of a cache that does not answer are given up, and do nothing to the caller later; after some, further calls fail at
 // once. A caller that is stopped does not wait.

@@ -36,11 +36,11 @@ type file struct {
 	blob bool
 }
 
-// list returns all files and their sums. A folder that was removed meanwhile is empty.
-func (f *Folder) list() (files []file, all Usage, err error) {
+// list returns all files and their sums. A folder that was removed meanwhile is empty. It calls moved for each file.
+func (f *Folder) list(moved func()) (files []file, all Usage, err error) {
 	for _, kind := range []string{"entries", "blobs"} {
 		err := filepath.WalkDir(filepath.Join(f.dir, kind), func(path string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
+			if moved(); errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			if err != nil || !e.Type().IsRegular() {
@@ -75,9 +75,9 @@ func (u *Usage) add(x file, by int) {
 	u.Bytes += int64(by) * x.size
 }
 
-// Usage counts the content of the folder.
-func (f *Folder) Usage() (Usage, error) {
-	_, all, err := f.list()
+// Usage counts the content of the folder. It calls moved for each file.
+func (f *Folder) Usage(moved func()) (Usage, error) {
+	_, all, err := f.list(moved)
 	return all, err
 }
 
@@ -88,9 +88,9 @@ func (f *Folder) Limit() int64 { return f.limit }
 func (f *Folder) Dir() string { return filepath.Dir(f.dir) }
 
 // Collect deletes the least recently used files if there are more bytes than a limit, down to nine tenths of it, and
-// old temporary files.
-func (f *Folder) Collect(limit int64) (c Collected, err error) {
-	files, left, err := f.list()
+// old temporary files. It calls moved for each file.
+func (f *Folder) Collect(limit int64, moved func()) (c Collected, err error) {
+	files, left, err := f.list(moved)
 	if err != nil || f.still {
 		return Collected{Left: left}, err
 	}
@@ -103,7 +103,7 @@ func (f *Folder) Collect(limit int64) (c Collected, err error) {
 			return strings.Compare(a.path, b.path)
 		})
 		for _, x := range files {
-			if left.Bytes <= limit/10*9 {
+			if moved(); left.Bytes <= limit/10*9 {
 				break
 			}
 			if err := disk.Remove(x.path); err != nil && !errors.Is(err, fs.ErrNotExist) {

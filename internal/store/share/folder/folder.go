@@ -329,7 +329,7 @@ func (f *Folder) Close() error {
 	if usage += written; ok && usage <= f.limit {
 		return f.setUsage(usage)
 	}
-	_, err := f.Collect(f.limit)
+	_, err := f.Collect(f.limit, func() {})
 	return err
 }
 

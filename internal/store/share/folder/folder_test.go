@@ -131,7 +131,7 @@ func TestLimit(t *testing.T) {
 	if err != nil || len(missing) != 3 || missing[0] != blobs[1] || missing[1] != blobs[2] || missing[2] != blobs[4] {
 		t.Errorf("missing: %d, %v", len(missing), err)
 	}
-	if usage, err := f.Usage(); err != nil || usage.Blobs != 9 || usage.Bytes != 90_000 {
+	if usage, err := f.Usage(func() {}); err != nil || usage.Blobs != 9 || usage.Bytes != 90_000 {
 		t.Errorf("%+v, %v", usage, err)
 	}
 	if _, err := os.Stat(left); err == nil {
