@@ -18,7 +18,7 @@ import (
 // blobs can be fetched.
 func (s *session) share(ctx context.Context) {
 	s.endSharing()
-	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.done&lostContent != 0)
+	s.sharing.Begin(ctx, s.P.CachePlace(), s.W, s.req.done&lostContent != 0, s.P.Config.Version)
 	s.dispatcher = s.P.Farm().Work(s.W)
 }
 

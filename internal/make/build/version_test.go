@@ -38,3 +38,34 @@ func TestOtherVersion(t *testing.T) {
 	p.write("assets/a.txt", "b")
 	said("0.3.0", 0) // nothing is used again
 }
+
+// TestOtherVersionInCache: so does a build that takes such results from a cache.
+func TestOtherVersionInCache(t *testing.T) {
+	const files = "-- assets/a.txt --\na\n-- assets/b.txt --\nb\n"
+	first, second := newProject(t, files), newProject(t, files)
+	sharingFolder(t, first, second)
+	said := func(p *fixture, version string) (texts []string) {
+		cfg := p.config()
+		cfg.Version = version
+		pr, err := Open(cfg)
+		p.must(err)
+		r, err := pr.Build(context.Background(), Request{Reporter: job.Silent{}})
+		p.must(err)
+		for _, m := range r.Messages {
+			if m.Code == diag.OtherKiln {
+				texts = append(texts, m.Text)
+			}
+		}
+		return texts
+	}
+	if got := said(first, "0.1.0"); got != nil {
+		t.Error(got)
+	}
+	want := "Kiln 0.1.0 made what the cache has of 2 jobs, and this is 0.2.0: these results are used, of processors that did not change"
+	if got := said(second, "0.2.0"); len(got) != 1 || got[0] != want {
+		t.Error(got)
+	}
+	if got := said(second, "0.2.0"); got != nil {
+		t.Error(got)
+	}
+}

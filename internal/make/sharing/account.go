@@ -2,6 +2,9 @@ package sharing
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -19,9 +22,9 @@ type Account struct {
 
 // Begin shares the results of a world, if there is a place for that. The world before must have
 // ended.
-func (a *Account) Begin(ctx context.Context, place *Place, w *job.World, whole bool) {
+func (a *Account) Begin(ctx context.Context, place *Place, w *job.World, whole bool, version string) {
 	if place != nil {
-		a.Now = New(ctx, place, w, whole)
+		a.Now = New(ctx, place, w, whole, version)
 	}
 }
 
@@ -58,9 +61,31 @@ func (a *Account) End() (warnings diag.List) {
 		return nil
 	}
 	warnings = a.Settle()
+	if m := a.Now.otherKiln(); m != nil {
+		warnings = append(warnings, m)
+	}
 	a.Now.Close()
 	a.before, a.Now = a.Traffic(), nil
 	return warnings
+}
+
+// otherKiln is the message that other versions of Kiln made results that were taken from a cache.
+func (s *Sharing) otherKiln() *diag.Message {
+	n := s.foreigners.Load()
+	if n == 0 {
+		return nil
+	}
+	var versions []string
+	s.foreign.Range(func(v, _ any) bool { versions = append(versions, v.(string)); return true })
+	slices.Sort(versions)
+	if more := len(versions) - 3; more > 0 {
+		versions = append(versions[:3], fmt.Sprintf("%d more", more))
+	}
+	m := diag.Warningf(diag.OtherKiln, diag.Pos{},
+		"Kiln %s made what the cache has of %d jobs, and this is %s: these results are used, of processors that did not change",
+		strings.Join(versions, ", "), n, s.version).WithHint("that needs no action; `kiln build --force` builds all with this version")
+	m.Severity = diag.Note
+	return m
 }
 
 // Elsewhere returns the sharing for the engine, or nil.

@@ -34,10 +34,11 @@ const (
 
 // Sharing is an engine.Elsewhere for one build. Caches are opened with the first question.
 type Sharing struct {
-	place *Place
-	w     *job.World
-	ctx   context.Context // ends with the build
-	whole bool            // promises are not used
+	place   *Place
+	w       *job.World
+	ctx     context.Context // ends with the build
+	whole   bool            // promises are not used
+	version string          // of this Kiln; results say which one made them
 
 	open   sync.Once
 	caches *Caches // nil: none can be used
@@ -48,6 +49,8 @@ type Sharing struct {
 
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
+	foreign                     sync.Map // versions of Kiln, other than this one, that adopted results are of
+	foreigners                  atomic.Int64
 	barred                      atomic.Bool // something was not stored because of Place.barred
 	waits                       waiting
 	guesses                     guesses
@@ -57,8 +60,8 @@ var _ engine.Elsewhere = (*Sharing)(nil)
 
 // New shares the results of a world's jobs. Promised blobs then come from the caches. With whole, promises do not
 // count: a result counts only when all of its blobs are on this disk. This is for a build after a broken promise.
-func New(ctx context.Context, place *Place, w *job.World, whole bool) *Sharing {
-	s := &Sharing{place: place, w: w, ctx: ctx, whole: whole, slots: make(chan struct{}, uploads)}
+func New(ctx context.Context, place *Place, w *job.World, whole bool, version string) *Sharing {
+	s := &Sharing{place: place, w: w, ctx: ctx, whole: whole, version: version, slots: make(chan struct{}, uploads)}
 	if w.Blobs.Fetch = s.fetchPromised; whole {
 		w.Blobs.Fetch = nil
 	}
@@ -243,6 +246,10 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	}
 	s.adopted.Add(1)
 	s.saved.Add(int64(run.Seconds * 1000))
+	if run.Version != "" && run.Version != s.version {
+		s.foreign.Store(run.Version, true)
+		s.foreigners.Add(1)
+	}
 	return t, nil
 }
 
@@ -391,7 +398,7 @@ func (s *Sharing) store(cache share.Cache, t *engine.Task, tr *engine.Trace, may
 		return 0, err
 	}
 	key := s.place.ownKey(resultKey(t, tr.Observations))
-	value := r.Encode(key, share.Run{Seconds: tr.Seconds, Memory: tr.Memory}, s.place.sign)
+	value := r.Encode(key, share.Run{Seconds: tr.Seconds, Memory: tr.Memory, Version: s.version}, s.place.sign)
 	if value == nil {
 		return 0, nil // too large
 	}

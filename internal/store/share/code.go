@@ -13,7 +13,7 @@ var errBad = errors.New("share: not an entry of this key")
 // Kinds of entry, as their first bytes; the last is the version.
 const (
 	hintMagic   = "KILN\x00hnt\x01"
-	resultMagic = "KILN\x00res\x01"
+	resultMagic = "KILN\x00res\x02"
 )
 
 // begin starts an entry of a key.

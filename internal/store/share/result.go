@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kiln-pipeline/kiln/internal/base/digest"
 	"github.com/kiln-pipeline/kiln/internal/base/varint"
@@ -22,7 +24,7 @@ func ResultKey(hint Key, seen []engine.Observation, machine string) Key {
 		o := &seen[i]
 		b.Str("look", fmt.Sprintf("%d %t %d %s", o.Kind, o.Joined, o.SubID, o.Subject)).Hash("value", o.Value)
 	}
-	return keyOf("kiln cache result 1\n", b.Sum())
+	return keyOf("kiln cache result 2\n", b.Sum())
 }
 
 // SignedBy is the key under which the result of a key is stored if only signed ones count, and who holds the secret key of this public
@@ -53,7 +55,8 @@ type Result struct {
 // Run describes the run itself; no key depends on it.
 type Run struct {
 	Seconds float64
-	Memory  int64 // peak, bytes; 0: not measured
+	Memory  int64  // peak, bytes; 0: not measured
+	Version string // of Kiln
 }
 
 // Blobs returns all blobs of a result.
@@ -81,6 +84,7 @@ func (r *Result) Encode(key Key, run Run, sign func(signed []byte) []byte) []byt
 	e.Bytes(signature)
 	e.Float(run.Seconds)
 	e.Int(run.Memory)
+	e.Str(run.Version)
 	if len(e.Buf)+digest.Size > MaxValue {
 		return nil
 	}
@@ -164,14 +168,14 @@ func DecodeResult(key Key, fingerprint digest.Hash, value []byte, verify func(si
 		return nil, Run{}, err
 	}
 	all, signature := d.Bytes(), d.Bytes()
-	run := Run{d.Float(), d.Int()}
+	run := Run{d.Float(), d.Int(), d.Str()}
 	if err := closed(d); err != nil {
 		return nil, Run{}, err
 	}
 	if verify != nil && !verify(signedText(key, digest.Of(all)), signature) {
 		return nil, Run{}, fmt.Errorf("%w: its signature is missing or wrong", errBad)
 	}
-	if run.Memory < 0 || !(run.Seconds >= 0 && run.Seconds < math.MaxInt32) {
+	if run.Memory < 0 || !(run.Seconds >= 0 && run.Seconds < math.MaxInt32) || len(run.Version) > mostVersion || !isText(run.Version) {
 		run = Run{}
 	}
 	d = &varint.Decoder{Buf: all}
@@ -180,6 +184,12 @@ func DecodeResult(key Key, fingerprint digest.Hash, value []byte, verify func(si
 		return nil, Run{}, errBad
 	}
 	return r, run, nil
+}
+
+const mostVersion = 100
+
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // shareable is added to the outcome of a run that did not ask for the platform.

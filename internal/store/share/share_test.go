@@ -188,9 +188,9 @@ func FuzzResult(f *testing.F) {
 	key := sharetest.KeyOf("a")
 	r := result()
 	f.Add(r.Encode(key, share.Run{Seconds: 1}, nil))
-	f.Add([]byte("KILN\x00res\x01"))
+	f.Add([]byte("KILN\x00res\x02"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		for _, v := range [][]byte{value, sealed("KILN\x00res\x01", key, value)} {
+		for _, v := range [][]byte{value, sealed("KILN\x00res\x02", key, value)} {
 			if r, run, err := share.DecodeResult(key, r.Fingerprint, v, nil); err == nil {
 				again, _, err := share.DecodeResult(key, r.Fingerprint, r.Encode(key, run, nil), nil)
 				if err != nil || again.ID() != r.ID() {
