@@ -31,6 +31,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/base/disk"
@@ -225,13 +226,19 @@ func (s *Server) serve(c net.Conn, token string) {
 		return
 	}
 	c.SetDeadline(time.Time{})
+	var enough atomic.Bool
 	s.over.Go(func() { // anything that arrives, including the end, means cancel
 		in.ReadByte()
+		enough.Store(s.ctx.Err() == nil)
 		cancel()
 	})
 	w := &answer{c: c, cancel: cancel}
 	exit := s.run(ctx, call, stream{w, false}, stream{w, true})
-	w.end(exit)
+	if exit != 0 && s.ctx.Err() != nil && !enough.Load() {
+		w.leave() // this server was ended, and the command with it; the client goes on by itself
+	} else {
+		w.end(exit)
+	}
 	cancel()
 }
 
@@ -284,10 +291,17 @@ func (a *answer) write(p []byte, errors bool) error {
 }
 
 func (a *answer) end(exit int) {
+	a.leave()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.send(frame{Exit: &exit})
+}
+
+// leave sends what is held, and no exit code.
+func (a *answer) leave() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.flush()
-	a.send(frame{Exit: &exit})
 	if a.timer != nil {
 		a.timer.Stop()
 	}

@@ -183,6 +183,30 @@ func TestStay(t *testing.T) {
 	})
 }
 
+// TestEnded: a command of a server that is ended meanwhile has no exit code: the client does it by itself, from the beginning if nothing was
+// said.
+func TestEnded(t *testing.T) {
+	places(t, func(t *testing.T, dir string) {
+		for _, says := range []string{"", "said"} {
+			begun := make(chan bool)
+			s := listen(t, dir, func(ctx context.Context, _ *Call, out, _ io.Writer) int {
+				fmt.Fprint(out, says)
+				close(begun)
+				<-ctx.Done()
+				return 130
+			})
+			over := make(chan bool)
+			go func() { <-begun; s.Close(); close(over) }()
+			var out, errs bytes.Buffer
+			exit, ok := ask(context.Background(), dir, patient, anyone, Call{}, &out, &errs)
+			if want := says != ""; ok != want || ok && exit != -1 || out.String() != says {
+				t.Errorf("%q: %d, %v, %q", says, exit, ok, &out)
+			}
+			<-over
+		}
+	})
+}
+
 // A watcher that goes away in the middle of an answer is told from one that has not begun.
 func TestGoesAway(t *testing.T) {
 	places(t, func(t *testing.T, dir string) {
