@@ -101,6 +101,10 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		return err
 	}
 	defer db.Close()
+	if err := p.CheckPlatforms(a.platforms); err != nil {
+		return err
+	}
+	db.Platforms = a.platforms
 	name = p.InDatabase(a.namedFile(p, name))
 	db.Code = p.OwnCode()
 	for _, processor := range p.ProcessorsOf(name) { // of a Go package the folder may be all that is listed
@@ -146,13 +150,20 @@ func (a *app) dependencies(ctx context.Context, name string, f depsFlags, d dire
 		fmt.Fprintln(a.out, a.paint(a.out, dim, hiddenText(hidden)))
 	}
 	if len(edges) == 0 && !a.quiet {
-		of := ""
-		if len(f.kinds) > 0 {
-			of = " by --kind " + strings.Join(f.kinds, ",")
-		}
-		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf(d.empty, name, of)))
+		fmt.Fprintln(a.errs, a.paint(a.errs, dim, fmt.Sprintf(d.empty, name, a.askedFor(f))))
 	}
 	return nil
+}
+
+// askedFor says which dependencies were asked for, if not all.
+func (a *app) askedFor(f depsFlags) (of string) {
+	if len(a.platforms) > 0 {
+		of = " on " + strings.Join(a.platforms, ", ")
+	}
+	if len(f.kinds) > 0 {
+		of += " by --kind " + strings.Join(f.kinds, ",")
+	}
+	return of
 }
 
 // ofSystem reports whether a dependency is on a file of the system that a program loads, such as /lib/libc.so.6, or on one in Kiln's own

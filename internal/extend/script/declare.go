@@ -84,7 +84,7 @@ func productTypes(name string, products *starlark.Dict) ([]processor.ProductType
 		var ok bool
 		p := processor.ProductType{}
 		if p.Type, ok = starlark.AsString(item[0]); !ok || p.Type == "" {
-			return nil, fmt.Errorf("a type is a string, not %s", item[0].Type())
+			return nil, fmt.Errorf("a type is a string that is not empty, not %s", item[0])
 		}
 		ext := item[1]
 		if pair, is := ext.(starlark.Tuple); is && len(pair) == 2 {

@@ -70,62 +70,73 @@ func (r *Reader) isTool(name string) (bool, error) {
 // reach follows dependencies with UNION, which skips rows that it has already, so cycles end. What a traced program read in the project is
 // recorded as {project}/ and the path there.
 const depsSQL = `
-WITH RECURSIVE reach (asset) AS (
+WITH RECURSIVE counted (no) AS (
+  SELECT p.no FROM platform p WHERE :every OR p.name IN (SELECT value FROM json_each(:platforms))
+), reach (asset) AS (
   SELECT :asset
   UNION
-  SELECT d.on_asset FROM reach r JOIN job_dependency d ON d.asset = r.asset WHERE :all AND :job
+  SELECT d.on_asset FROM reach r JOIN job_dependency d ON d.asset = r.asset
+  WHERE :all AND :job AND d.platform IN counted
   UNION
-  SELECT n.no FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset n ON n.uuid = d.to_uuid WHERE :all AND :product
+  SELECT n.no FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset n ON n.uuid = d.to_uuid
+  WHERE :all AND :product AND d.platform IN counted
 )
 SELECT a.id, n.id, 'job', 1, NULL
 FROM reach r JOIN job_dependency d ON d.asset = r.asset JOIN asset a ON a.no = r.asset JOIN asset n ON n.no = d.on_asset
-WHERE :job GROUP BY a.no, n.no
+WHERE :job AND d.platform IN counted GROUP BY a.no, n.no
 UNION ALL
 SELECT a.id, coalesce(n.id, d.to_uuid), 'product', max(d.required), NULL
 FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset a ON a.no = r.asset LEFT JOIN asset n ON n.uuid = d.to_uuid
-WHERE :product AND d.to_uuid <> a.uuid GROUP BY a.no, d.to_uuid
+WHERE :product AND d.platform IN counted AND d.to_uuid <> a.uuid GROUP BY a.no, d.to_uuid
 UNION ALL
 SELECT a.id, coalesce(f.path, o.subject), 'source', 1, o.kind
 FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset LEFT JOIN source_file f ON f.no = o.file
-WHERE :source AND o.kind IN ('file', 'missing', 'exists', 'glob', 'listing') GROUP BY a.no, o.kind, f.no, o.subject
+WHERE :source AND o.platform IN counted AND o.kind IN ('file', 'missing', 'exists', 'glob', 'listing')
+GROUP BY a.no, o.kind, f.no, o.subject
 UNION
 SELECT a.id, iif(o.subject LIKE '{project}/%', substr(o.subject, 11), o.subject), 'tool', 1, NULL
-FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset WHERE :tools AND o.kind = 'tool'
+FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset
+WHERE :tools AND o.kind = 'tool' AND o.platform IN counted
 UNION
 SELECT a.id, json_extract(c.value, '$[1]'), 'tool', 1, NULL
 FROM reach r JOIN job j ON j.asset = r.asset JOIN shared_text s ON s.no = j.processor JOIN asset a ON a.no = r.asset
   JOIN json_each(:code) c ON json_extract(c.value, '$[0]') = s.text
-WHERE :tools
+WHERE :tools AND j.platform IN counted
 ORDER BY 1, 3, 2, 5`
 
 const rdepsSQL = `
-WITH RECURSIVE made (asset) AS (
-  SELECT o.asset FROM observation o WHERE :tools AND :tool IS NOT NULL AND o.kind = 'tool' AND o.subject IN (:tool, '{project}/' || :tool)
+WITH RECURSIVE counted (no) AS (
+  SELECT p.no FROM platform p WHERE :every OR p.name IN (SELECT value FROM json_each(:platforms))
+), made (asset) AS (
+  SELECT o.asset FROM observation o WHERE :tools AND :tool IS NOT NULL AND o.kind = 'tool'
+    AND o.subject IN (:tool, '{project}/' || :tool) AND o.platform IN counted
   UNION
   SELECT j.asset FROM json_each(:code) c JOIN shared_text s ON s.text = json_extract(c.value, '$[0]') JOIN job j ON j.processor = s.no
-  WHERE :tools AND json_extract(c.value, '$[1]') = :tool
+  WHERE :tools AND json_extract(c.value, '$[1]') = :tool AND j.platform IN counted
 ), reach (asset) AS (
   SELECT :asset WHERE :asset IS NOT NULL
   UNION
-  SELECT o.asset FROM observation o WHERE o.file = :path AND :all AND :source
+  SELECT o.asset FROM observation o WHERE o.file = :path AND :all AND :source AND o.platform IN counted
   UNION
   SELECT m.asset FROM made m WHERE :all
   UNION
-  SELECT d.asset FROM reach r JOIN job_dependency d ON d.on_asset = r.asset WHERE :all AND :job
+  SELECT d.asset FROM reach r JOIN job_dependency d ON d.on_asset = r.asset
+  WHERE :all AND :job AND d.platform IN counted
   UNION
-  SELECT d.asset FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid WHERE :all AND :product
+  SELECT d.asset FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid
+  WHERE :all AND :product AND d.platform IN counted
 )
 SELECT a.id, n.id, 'job', 1, NULL
 FROM reach r JOIN job_dependency d ON d.on_asset = r.asset JOIN asset a ON a.no = d.asset JOIN asset n ON n.no = r.asset
-WHERE :job GROUP BY a.no, n.no
+WHERE :job AND d.platform IN counted GROUP BY a.no, n.no
 UNION ALL
 SELECT a.id, n.id, 'product', max(d.required), NULL
 FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid JOIN asset a ON a.no = d.asset
-WHERE :product AND a.no <> n.no GROUP BY a.no, n.no
+WHERE :product AND d.platform IN counted AND a.no <> n.no GROUP BY a.no, n.no
 UNION ALL
 SELECT a.id, f.path, 'source', 1, o.kind
 FROM observation o JOIN asset a ON a.no = o.asset JOIN source_file f ON f.no = o.file
-WHERE :source AND o.file = :path GROUP BY a.no, o.kind
+WHERE :source AND o.platform IN counted AND o.file = :path GROUP BY a.no, o.kind
 UNION ALL
 SELECT a.id, :tool, 'tool', 1, NULL FROM made m JOIN asset a ON a.no = m.asset
 ORDER BY 1, 3, 2, 5`
@@ -142,6 +153,10 @@ func (r *Reader) edges(ctx context.Context, sql string, kinds []EdgeKind, all bo
 	if err != nil {
 		return nil, err
 	}
+	platforms, err := json.Marshal(append([]string{}, r.Platforms...))
+	if err != nil {
+		return nil, err
+	}
 	var edges []Edge
 	err = r.snapshot(ctx, func() error {
 		params, err := resolve()
@@ -150,6 +165,7 @@ func (r *Reader) edges(ctx context.Context, sql string, kinds []EdgeKind, all bo
 		}
 		params[":all"], params[":source"], params[":job"], params[":product"] = bit(all), wanted(SourceEdge), wanted(JobEdge), wanted(ProductEdge)
 		params[":tools"], params[":code"] = wanted(ToolEdge), string(code)
+		params[":every"], params[":platforms"] = bit(len(r.Platforms) == 0), string(platforms)
 		res, err := r.query(sql, params, 0)
 		if err != nil {
 			return err

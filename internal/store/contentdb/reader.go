@@ -31,6 +31,9 @@ type Reader struct {
 	// Code are the files that the project's own processors are made of, for Deps and Rdeps: pairs of a processor and a file, relative
 	// to the project folder. The database does not have them.
 	Code [][2]string
+
+	// Platforms are those whose jobs count as dependencies; none: all.
+	Platforms []string
 }
 
 // Result is a table of answers.
