@@ -75,8 +75,7 @@ WITH RECURSIVE counted (no) AS (
 ), reach (asset) AS (
   SELECT :asset
   UNION
-  SELECT d.on_asset FROM reach r JOIN job_dependency d ON d.asset = r.asset
-  WHERE :all AND :job AND d.platform IN counted
+  SELECT d.on_asset FROM reach r JOIN job_dependency d ON d.asset = r.asset WHERE :all AND :job AND d.platform IN counted
   UNION
   SELECT n.no FROM reach r JOIN product_dependency d ON d.asset = r.asset JOIN asset n ON n.uuid = d.to_uuid
   WHERE :all AND :product AND d.platform IN counted
@@ -95,8 +94,7 @@ WHERE :source AND o.platform IN counted AND o.kind IN ('file', 'missing', 'exist
 GROUP BY a.no, o.kind, f.no, o.subject
 UNION
 SELECT a.id, iif(o.subject LIKE '{project}/%', substr(o.subject, 11), o.subject), 'tool', 1, NULL
-FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset
-WHERE :tools AND o.kind = 'tool' AND o.platform IN counted
+FROM reach r JOIN observation o ON o.asset = r.asset JOIN asset a ON a.no = r.asset WHERE :tools AND o.kind = 'tool' AND o.platform IN counted
 UNION
 SELECT a.id, json_extract(c.value, '$[1]'), 'tool', 1, NULL
 FROM reach r JOIN job j ON j.asset = r.asset JOIN shared_text s ON s.no = j.processor JOIN asset a ON a.no = r.asset
@@ -120,8 +118,7 @@ WITH RECURSIVE counted (no) AS (
   UNION
   SELECT m.asset FROM made m WHERE :all
   UNION
-  SELECT d.asset FROM reach r JOIN job_dependency d ON d.on_asset = r.asset
-  WHERE :all AND :job AND d.platform IN counted
+  SELECT d.asset FROM reach r JOIN job_dependency d ON d.on_asset = r.asset WHERE :all AND :job AND d.platform IN counted
   UNION
   SELECT d.asset FROM reach r JOIN asset n ON n.no = r.asset JOIN product_dependency d ON d.to_uuid = n.uuid
   WHERE :all AND :product AND d.platform IN counted
@@ -149,16 +146,10 @@ func (r *Reader) edges(ctx context.Context, sql string, kinds []EdgeKind, all bo
 			return nil, m.WithHint("kinds are source, job, product and tool")
 		}
 	}
-	code, err := json.Marshal(append([][2]string{}, r.Code...))
-	if err != nil {
-		return nil, err
-	}
-	platforms, err := json.Marshal(append([]string{}, r.Platforms...))
-	if err != nil {
-		return nil, err
-	}
+	code, _ := json.Marshal(append([][2]string{}, r.Code...)) // of strings there is no error
+	platforms, _ := json.Marshal(append([]string{}, r.Platforms...))
 	var edges []Edge
-	err = r.snapshot(ctx, func() error {
+	err := r.snapshot(ctx, func() error {
 		params, err := resolve()
 		if err != nil {
 			return err
