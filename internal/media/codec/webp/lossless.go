@@ -2,6 +2,7 @@ package webp
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -21,7 +22,13 @@ type bitReader struct {
 }
 
 func (r *bitReader) fill() {
-	for ; r.n <= 56; r.n += 8 {
+	if len(r.data) >= 8 {
+		r.buffer |= binary.LittleEndian.Uint64(r.data) << r.n
+		r.data = r.data[(63-r.n)>>3:]
+		r.n |= 56
+		return
+	}
+	for ; r.n < 56; r.n += 8 {
 		if len(r.data) > 0 {
 			r.buffer |= uint64(r.data[0]) << r.n
 			r.data = r.data[1:]

@@ -31,6 +31,11 @@ func (c *prefixCode) next(r *bitReader) uint32 {
 		r.n -= uint(e & 15)
 		return uint32(e >> 4)
 	}
+	return c.long(r)
+}
+
+// long reads a symbol bit by bit.
+func (c *prefixCode) long(r *bitReader) uint32 {
 	code, first, at := 0, 0, 0
 	for length := 1; length <= longestCode; length++ {
 		code |= int(r.bits(1))

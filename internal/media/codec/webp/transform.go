@@ -32,20 +32,21 @@ const opaque = 0xff000000
 // and column have their own.
 func (t *transform) reversePredictor(pix []uint32) {
 	w, across := t.width, blocks(t.width, t.bits)
-	for i := range pix {
-		x, y := i%w, i/w
-		p := uint32(opaque)
-		switch {
-		case y == 0 && x > 0:
-			p = pix[i-1]
-		case y > 0 && x == 0:
-			p = pix[i-w]
-		case y > 0:
-			mode := t.data[y>>t.bits*across+x>>t.bits] >> 8 & 15
-			// At the end of a row, the pixel above to the right is the first of this row.
-			p = predict(mode, pix[i-1], pix[i-w], pix[i-w+1], pix[i-w-1])
+	left := uint32(opaque)
+	for x := range w {
+		left = add(pix[x], left)
+		pix[x] = left
+	}
+	for y := 1; w*y < len(pix); y++ {
+		above, row := pix[w*(y-1):][:w+1], pix[w*y:][:w] // above ends with the first pixel of this row
+		row[0] = add(row[0], above[0])
+		modes := t.data[y>>t.bits*across:]
+		for x := 1; x < w; {
+			mode := modes[x>>t.bits] >> 8 & 15
+			for end := min(w, (x>>t.bits+1)<<t.bits); x < end; x++ {
+				row[x] = add(row[x], predict(mode, row[x-1], above[x], above[x+1], above[x-1]))
+			}
 		}
-		pix[i] = add(pix[i], p)
 	}
 }
 
@@ -74,19 +75,29 @@ func predict(mode, left, top, right, corner uint32) uint32 {
 	case 11:
 		return nearer(left, top, corner)
 	case 12:
-		return channels(func(shift int) int { return at(left, shift) + at(top, shift) - at(corner, shift) })
+		return sum(left, top, corner)
 	case 13:
-		m := mean(left, top)
-		return channels(func(shift int) int { return at(m, shift) + (at(m, shift)-at(corner, shift))/2 })
+		return beyond(mean(left, top), corner)
 	}
 	return opaque // 0; like libwebp, 14 and 15 too, which no description has
 }
 
 func at(v uint32, shift int) int { return int(v >> shift & 0xff) }
 
-func channels(value func(shift int) int) (v uint32) {
+func clamped(v int) uint32 { return uint32(min(max(0, v), 255)) }
+
+// sum is left + top - corner.
+func sum(left, top, corner uint32) (v uint32) {
 	for shift := 0; shift < 32; shift += 8 {
-		v |= uint32(min(max(0, value(shift)), 255)) << shift
+		v |= clamped(at(left, shift)+at(top, shift)-at(corner, shift)) << shift
+	}
+	return v
+}
+
+// beyond goes half as far from the corner again.
+func beyond(m, corner uint32) (v uint32) {
+	for shift := 0; shift < 32; shift += 8 {
+		v |= clamped(at(m, shift)+(at(m, shift)-at(corner, shift))/2) << shift
 	}
 	return v
 }
@@ -109,12 +120,15 @@ func nearer(left, top, corner uint32) uint32 {
 func (t *transform) reverseCrossColour(pix []uint32) {
 	part := func(factor, v uint32) uint32 { return uint32(int32(int8(factor)) * int32(int8(v)) >> 5) }
 	across := blocks(t.width, t.bits)
-	for i, v := range pix {
-		f := t.data[i/t.width>>t.bits*across+i%t.width>>t.bits]
-		green := v >> 8
-		red := (v>>16 + part(f, green)) & 0xff
-		blue := (v + part(f>>8, green) + part(f>>16, red)) & 0xff
-		pix[i] = v&0xff00ff00 | red<<16 | blue
+	for y := 0; len(pix) > 0; y++ {
+		for x, v := range pix[:t.width] {
+			f := t.data[y>>t.bits*across+x>>t.bits]
+			green := v >> 8
+			red := (v>>16 + part(f, green)) & 0xff
+			blue := (v + part(f>>8, green) + part(f>>16, red)) & 0xff
+			pix[x] = v&0xff00ff00 | red<<16 | blue
+		}
+		pix = pix[t.width:]
 	}
 }
 
