@@ -89,7 +89,8 @@ func TestReports(t *testing.T) {
 		{"image-rs/image-tiff#407", packed(3, lzw, lowest(9, 256, 7, 258, 257)), greys(7, 7, 7), ""},
 		{"golang/go#10712", file(le, tags(4, 4, 16, blackIsZero, 1), []byte{1, 2, 3}), nil, "block 0: data ends too early"},
 		{"golang/go#10394", file(le, tags(9, 1, 1, blackIsZero, 1), []byte{0xff}), nil, "block 0: data ends too early"},
-		{"golang/go#10395", file(le, map[int][]int{tagWidth: {4}, tagHeight: {4}, tagBits: {8}, tagPhotometric: {1}, tagStrips: {1 << 30}, tagStripSizes: {16}}),
+		{"golang/go#10395", file(le, map[int][]int{tagWidth: {4}, tagHeight: {4}, tagBits: {8}, tagPhotometric: {1}, tagStrips: {1 << 30},
+			tagStripSizes: {16}}),
 			nil, "block 0: data ends too early"},
 		// A row of 8 white pixels of group 4 is a 1; then twice the code for an end, 000000000001.
 		{"golang/go#19443", fax(8, 2, group4, 0b11000000, 0b00000100, 0b00000000, 0b01000000), greys(slices.Repeat([]byte{255}, 16)...), ""},
