@@ -42,7 +42,8 @@ func allWays() (list []wayOf) {
 
 // file makes an image with random numbers of 0 to 2, some of them in runs. Alpha is 1/8 to 1.
 func (w wayOf) file(r *rand.Rand, width, height int) []byte {
-	f := file{compression: w.compression, decreasing: w.decreasing, data: box{w.display, w.display, w.display + width - 1, w.display + height - 1}}
+	f := file{compression: w.compression, decreasing: w.decreasing, data: box{w.display, w.display, w.display + width - 1,
+		w.display + height - 1}}
 	f.display = box{0, 0, width - 1 + 2*w.display, height - 1 + 2*w.display}
 	for _, name := range w.channels {
 		f.channels = append(f.channels, channel{name: string(name), kind: w.kind})

@@ -23,7 +23,7 @@ func zstdOf(t *testing.T, data []byte, args ...string) []byte {
 	return out
 }
 
-// TestOthers exchanges levels with zstd. No other program that reads KTX2 is at hand: textures of each format, which it packs in
+// TestOthers exchanges levels with zstd. No other program that reads KTX2 is available: textures of each format, which it packs in
 // all its ways, have to come back unchanged, and it has to unpack what this package packs.
 func TestOthers(t *testing.T) {
 	if _, err := exec.LookPath("zstd"); err != nil {

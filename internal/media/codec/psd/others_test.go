@@ -24,7 +24,8 @@ type wayOf struct {
 }
 
 func (w wayOf) String() string {
-	return fmt.Sprintf("%v of %d bits, %d more channels, packed %v, large %v, %d layers, %v", w.mode, w.depth, w.extra, w.packing, w.large, w.layers, w.size)
+	return fmt.Sprintf("%v of %d bits, %d more channels, packed %v, large %v, %d layers, %v", w.mode, w.depth, w.extra, w.packing,
+		w.large, w.layers, w.size)
 }
 
 // allWays are all combinations.
@@ -142,7 +143,7 @@ func judges() []judge {
 			}
 			return append(args, "-depth", "16", "-endian", "LSB", "rgba:-")
 		}, func(w wayOf) (colours, alpha bool) {
-			// Alpha that is no transparency is left out; of grey, the channels beyond the second are colours.
+			// Alpha that is not declared as transparency is left out; of grey, the channels beyond the second are colours.
 			return w.mode != indexed && (w.mode != grey || w.extra < 2), w.extra == 0 || w.layers < 0 && (w.mode == rgb || w.mode == cmyk)
 		}},
 		{"ffmpeg", func(w wayOf, name string) []string {
