@@ -36,7 +36,7 @@ func TestReports(t *testing.T) {
 		{name: "golang/go#16146", data: file(2, 2, frame(0, 0, 2, 2, 0, strings.TrimSuffix(lzw, "\x00")+"\x01\x00\x00")), want: pixels(rows...)},
 		{name: "golang/go#35503", data: file(2, 2, frame(0, 0, 2, 2, 0, packed(2, 0, 1, 2, 3, 3, 3, 3))), want: pixels(rows...)},
 		{name: "golang/go#9856", data: file(2, 2, frame(0, 0, 2, 2, 0, "\x02\x02"+lzw[2:4]+"\x00")), want: pixels(rows...)},
-			// no end of the codes
+		// no end of the codes
 		{name: "golang/go#38958", data: file(2, 2, frame(0, 0, 2, 2, 0, packed(2, 0, 1, 2))), err: "data ends too early"},
 		{name: "golang/go#20856", data: file(2, 2, frame(0, 1, 2, 2, 0, lzw)), want: pixels(rows...), flaw: "which was enlarged"},
 		{name: "golang/go#20804", data: file(2, 2, plain, "\x01\x02\x03"), want: pixels(rows...), end: "a block of kind 0x1: damaged"},
