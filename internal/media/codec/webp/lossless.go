@@ -76,6 +76,14 @@ type transform struct {
 // lossless decodes an image without its head. Pixels are alpha, red, green and blue from the highest byte down.
 func lossless(data []byte, width, height int) ([]uint32, error) {
 	r := &bitReader{data: data}
+	pix, err := r.lossless(width, height)
+	if end := r.ended(); end != nil { // which is the cause of any other fault
+		return nil, end
+	}
+	return pix, err
+}
+
+func (r *bitReader) lossless(width, height int) ([]uint32, error) {
 	var list []transform
 	narrow := width
 	for seen := [4]bool{}; r.bits(1) == 1; {

@@ -20,7 +20,7 @@ func TestReports(t *testing.T) {
 	copies := func(green, distance int) string {
 		sizes := strings.Repeat("0", 4*green) + "0001" + strings.Repeat("0", 4*(256+lengths-1-green))
 		lengthCodes := " 0 1111 000 000 001 001 001 001 001 001 000" + strings.Repeat(" 001", 10) + " 0 "
-		return losslessOf(4, 1, "0 0 0"+lengthCodes+sizes+one(0)+one(0)+one(0)+one(distance))
+		return losslessOf(4, 1, "0 0 0"+lengthCodes+sizes+one(0)+one(0)+one(0)+one(distance)+"00000000")
 	}
 	for _, tt := range []struct {
 		name   string
