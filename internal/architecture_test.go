@@ -94,7 +94,7 @@ var allowed = map[string]string{
 	"media/codec/qoi":            "media/codec/input",
 	"media/codec/tga":            "media/codec/input",
 	"media/codec/tracker":        "",
-	"media/codec/tiff":           "media/codec/input x/image",
+	"media/codec/tiff":           "media/codec/input",
 	"media/codec/webp":           "media/codec/input x/image",
 	"media/codec/qoa":            "x/sys",
 	"media/codec/wav":            "media/codec/adpcm x/sys",

@@ -27,7 +27,7 @@ import (
 )
 
 // runner is part of every fingerprint. It is raised when the meaning of a script changes, or what it reads from an image.
-const runner = "2"
+const runner = "3"
 
 // Interpreter is the version of go.starlark.net, which is part of every fingerprint too.
 const Interpreter = "v0.0.0-20260908191801-89a6a09411d5"

@@ -26,7 +26,7 @@ func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
 		Name:       "texture",
-		Version:    14,
+		Version:    15,
 		Summary:    "pictures to textures with mip levels (KTX2, DDS), or to PNG",
 		Extensions: texture.Extensions(),
 		Settings:   &defaults,

@@ -44,7 +44,8 @@ const (
 //	30  u32      compression
 //	46  u32      colours of the map; 0 is all
 //	54  u32      masks of red, green, blue, alpha
-//	             the map: blue, green, red, 0; without the 0 if the size is 12
+//	             the map: blue, green, red, 0; without the 0 if the size is 12, or if there is only space for that
+//	             behind another header of OS/2
 type Header struct {
 	Width, Height int
 	Depth         int // bits per pixel
@@ -101,6 +102,9 @@ func ParseHeader(data []byte) (Header, error) {
 	if h.Depth <= 8 {
 		if colours == 0 || colours > 256 {
 			colours = 1 << h.Depth
+		}
+		if size != 40 && size <= 64 && h.pixels-after == 3*int(colours) { // OS/2 2 has 4 bytes, some programs wrote 3
+			h.entry = 3
 		}
 		end := after + int(colours)*h.entry
 		if h.pixels >= after { // some maps are shorter than the header says

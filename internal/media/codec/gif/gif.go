@@ -16,11 +16,8 @@ package gif
 
 import (
 	"bytes"
-	"compress/lzw"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
@@ -235,7 +232,7 @@ func (p *parser) frame() error {
 		return fmt.Errorf("a frame of %d x %d: %w", f.Width, f.Height, input.ErrDamaged)
 	case f.palette == nil:
 		return fmt.Errorf("no palette: %w", input.ErrDamaged)
-	case f.bits < 2 || f.bits > 8:
+	case f.bits < 1 || f.bits > 8:
 		return fmt.Errorf("codes of %d bits: %w", f.bits, input.ErrDamaged)
 	}
 	p.f.Frames = append(p.f.Frames, f)
@@ -256,8 +253,10 @@ func (f *Frame) joined() []byte {
 // Decode returns the pixels as RGBA, 8 bits a channel, rows top down, 4*Width*Height bytes. The transparent colour is
 // transparent black. strange reports whether there are colours beyond the palette, which become opaque black.
 func (f *Frame) Decode() (pix []byte, strange bool, err error) {
-	r := lzw.NewReader(bytes.NewReader(f.joined()), lzw.LSB, int(f.bits))
-	defer r.Close()
+	indices := make([]byte, f.Width*f.Height)
+	if err := input.LZW(indices, f.joined(), int(f.bits), false); err != nil {
+		return nil, false, err
+	}
 	var table [256][4]byte
 	for i := range table {
 		if table[i][3] = 255; 3*i < len(f.palette) {
@@ -267,16 +266,11 @@ func (f *Frame) Decode() (pix []byte, strange bool, err error) {
 			table[i] = [4]byte{}
 		}
 	}
-	row := make([]byte, f.Width)
 	pix = make([]byte, 4*f.Width*f.Height)
 	for y := range f.rows() {
-		if _, err := io.ReadFull(r, row); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil, false, input.ErrTruncated
-			}
-			return nil, false, fmt.Errorf("%v: %w", err, input.ErrDamaged)
-		}
 		dst := pix[4*f.Width*y:]
+		row := indices[:f.Width]
+		indices = indices[f.Width:]
 		for x, v := range row {
 			*(*[4]byte)(dst[4*x:]) = table[v]
 			strange = strange || 3*int(v) >= len(f.palette) && int(v) != f.transparent

@@ -148,7 +148,8 @@ func TestRefused(t *testing.T) {
 		{"a block of no kind", file(2, 2, "#"), input.ErrDamaged},
 		{"no palette", []byte("GIF89a" + u16(2, 2) + "\x00\x00\x00" + plain), input.ErrDamaged},
 		{"no width", file(2, 2, frame(0, 0, 0, 2, 0, packed(2))), input.ErrDamaged},
-		{"codes of 1 bit", file(2, 2, frame(0, 0, 2, 2, 0, "\x01\x01\x00\x00")), input.ErrDamaged},
+		{"codes of no bits", file(2, 2, frame(0, 0, 2, 2, 0, "\x00\x01\x00\x00")), input.ErrDamaged},
+		{"codes of 9 bits", file(2, 2, frame(0, 0, 2, 2, 0, "\x09\x01\x00\x00")), input.ErrDamaged},
 		{"too few pixels", file(2, 2, frame(0, 0, 2, 2, 0, packed(2, 0, 1, 2))), input.ErrTruncated},
 		{"a code that is none", file(2, 2, frame(0, 0, 2, 2, 0, "\x02\x02\xfc\xff\x00")), input.ErrDamaged},
 	} {

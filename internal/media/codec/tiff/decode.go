@@ -2,15 +2,12 @@ package tiff
 
 import (
 	"bytes"
-	oldlzw "compress/lzw"
 	"compress/zlib"
 	"fmt"
 	"io"
 	"math"
 	"math/bits"
 	"slices"
-
-	tifflzw "golang.org/x/image/tiff/lzw"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
@@ -172,22 +169,18 @@ func (d *decoder) unpack(dst, src []byte) error {
 }
 
 func unpack(dst, src []byte, compression int) (err error) {
-	var r io.Reader
 	switch compression {
 	case packBits:
 		return input.PackBits(dst, src, true)
 	case lzw:
 		// Programs of before TIFF 6.0 put the first bit of a code lowest. The first code is 256 in both.
-		if len(src) > 1 && src[0] == 0 && src[1]&1 == 1 {
-			r = oldlzw.NewReader(bytes.NewReader(src), oldlzw.LSB, 8)
-		} else {
-			r = tifflzw.NewReader(bytes.NewReader(src), tifflzw.MSB, 8)
-		}
+		early := len(src) < 2 || src[0] != 0 || src[1]&1 == 0
+		err = input.LZW(dst, src, 8, early)
 	default:
-		r, err = zlib.NewReader(bytes.NewReader(src))
-	}
-	if err == nil {
-		_, err = io.ReadFull(r, dst)
+		var r io.Reader
+		if r, err = zlib.NewReader(bytes.NewReader(src)); err == nil {
+			_, err = io.ReadFull(r, dst)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%v: %w", err, input.ErrDamaged)

@@ -361,10 +361,10 @@ func TestRefused(t *testing.T) {
 		{"PackBits that end", packed(packBits, 0xfe, 7), input.ErrDamaged, "end too early"},
 		{"PackBits cut off", packed(packBits, 3, 7, 7), input.ErrDamaged, "packet of 4"},
 		{"not deflated", packed(deflate, 1, 2, 3, 4), input.ErrDamaged, ""},
-		{"LZW that ends", packed(lzw, codes(256, 7, 257)...), input.ErrDamaged, "EOF"},
-		{"LZW cut off", packed(lzw, codes(256)...), input.ErrDamaged, "EOF"},
-		{"LZW of a code to come", packed(lzw, codes(256, 7, 260)...), input.ErrDamaged, "invalid code"},
-		{"LZW without a start", packed(lzw, codes(256, 258)...), input.ErrDamaged, "invalid code"},
+		{"LZW that ends", packed(lzw, codes(256, 7, 257)...), input.ErrDamaged, "ends too early"},
+		{"LZW cut off", packed(lzw, codes(256)...), input.ErrDamaged, "ends too early"},
+		{"LZW of a code to come", packed(lzw, codes(256, 7, 260)...), input.ErrDamaged, "code 260 of 259"},
+		{"LZW without a start", packed(lzw, codes(256, 258)...), input.ErrDamaged, "code 258 of 258"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

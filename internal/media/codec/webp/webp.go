@@ -1,8 +1,9 @@
 // Package webp reads WebP images: lossy and lossless, with alpha, and animations.
 //
-// It follows RFC 9649 for the container and for alpha. Package vp8 of golang.org/x/image decodes the luma and chroma of lossy
-// images, and vp8l the pixels of lossless ones. Colours are made of luma and chroma as in libwebp, to the last bit: by ITU-R
-// BT.601 with the range of video (black is 16, white 235), from chroma that is interpolated between its samples.
+// It follows RFC 9649 for the container and for alpha. It reads lossless images itself: golang.org/x/image/vp8l gives
+// two symbols of a code the wrong bits if the greater one comes first. Package vp8 of golang.org/x/image decodes the luma and
+// chroma of lossy images. Colours are made of these as in libwebp, to the last bit: by ITU-R BT.601 with the range of video (black
+// is 16, white 235), from chroma that is interpolated between its samples.
 //
 //	 0  "RIFF", u32 size, "WEBP"
 //	12  chunks: four letters, u32 size, bytes, padded to an even size
@@ -24,7 +25,6 @@ import (
 	"time"
 
 	"golang.org/x/image/vp8"
-	"golang.org/x/image/vp8l"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
@@ -56,6 +56,9 @@ const (
 	dispose   = 1
 	replace   = 2
 )
+
+// losslessHead is the size of the head of a lossless image.
+const losslessHead = 5
 
 // maxFrames is far above the frames of any real animation; each frame takes at least 32 bytes.
 const maxFrames = 1 << 16
@@ -177,7 +180,7 @@ func (f *Frame) take(name string, body []byte) (found bool, err error) {
 		f.Lossy = true
 		f.Width, f.Height = int(binary.LittleEndian.Uint16(body[6:]))&0x3fff, int(binary.LittleEndian.Uint16(body[8:]))&0x3fff
 	case "VP8L":
-		if len(body) < 5 {
+		if len(body) < losslessHead {
 			return false, input.ErrTruncated
 		}
 		v := binary.LittleEndian.Uint32(body[1:])
@@ -195,11 +198,15 @@ func (f *Frame) take(name string, body []byte) (found bool, err error) {
 // Decode returns the pixels as RGBA, 8 bits a channel, straight alpha, rows top down, 4*Width*Height bytes.
 func (f *Frame) Decode() ([]byte, error) {
 	if !f.Lossy {
-		m, err := lossless(bytes.NewReader(f.data))
+		pix, err := lossless(f.data[losslessHead:], f.Width, f.Height)
 		if err != nil {
 			return nil, err
 		}
-		return m.Pix, f.fits(m.Rect, m.Stride == 4*f.Width)
+		out := make([]byte, 4*len(pix))
+		for i, v := range pix {
+			binary.BigEndian.PutUint32(out[4*i:], v<<8|v>>24)
+		}
+		return out, nil
 	}
 	d := vp8.NewDecoder()
 	d.Init(bytes.NewReader(f.data), len(f.data))
@@ -235,18 +242,6 @@ func (f *Frame) fits(r image.Rectangle, ok bool) error {
 	return nil
 }
 
-func lossless(r io.Reader) (*image.NRGBA, error) {
-	m, err := vp8l.Decode(r)
-	if err != nil {
-		return nil, fault(err)
-	}
-	n, ok := m.(*image.NRGBA)
-	if !ok {
-		return nil, fmt.Errorf("a lossless image of another type: %w", input.ErrDamaged)
-	}
-	return n, nil
-}
-
 // fault gives an error of a decoder its kind.
 func fault(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -271,16 +266,12 @@ func (f *Frame) plane() ([]byte, error) {
 		}
 		copy(alpha, body)
 	case 1:
-		head := binary.LittleEndian.AppendUint32([]byte{0x2f}, uint32(f.Width-1)|uint32(f.Height-1)<<14)
-		m, err := lossless(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body)))
+		pix, err := lossless(body, f.Width, f.Height)
 		if err != nil {
 			return nil, err
 		}
-		if err := f.fits(m.Rect, len(m.Pix) == 4*n); err != nil {
-			return nil, err
-		}
 		for i := range alpha {
-			alpha[i] = m.Pix[4*i+1]
+			alpha[i] = byte(pix[i] >> 8)
 		}
 	default:
 		return nil, fmt.Errorf("compression %d: %w", flags&3, input.ErrDamaged)
