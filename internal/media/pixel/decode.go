@@ -34,11 +34,9 @@ func open(name string, data []byte) (format, error) {
 		return f, nil
 	}
 	e := &Error{Fault: Unknown}
-	for _, s := range strangers {
-		if matches(data, s.magic) {
-			e.Detail = "it looks like " + s.name
-			return format{}, e
-		}
+	if kind := input.Kind(data); kind != "" {
+		e.Detail = "it looks like " + kind
+		return format{}, e
 	}
 	if f, _ := find("tga"); FormatOf(name) == "tga" {
 		// The format has no signature, so the error of the header is the best message.

@@ -75,36 +75,6 @@ func formats() []format {
 	}
 }
 
-// strangers are common formats that cannot be read.
-var strangers = [...]struct{ name, magic string }{
-	{"a DDS texture", "DDS "},
-	{"a KTX texture", "\xabKTX 11\xbb"},
-	{"a KTX 2.0 texture", "\xabKTX 20\xbb"},
-	{"a JPEG 2000 image", "\x00\x00\x00\x0cjP  "},
-	{"an AVIF, HEIF or MP4 file", "????ftyp"},
-	{"a JPEG XL image", "\xff\x0a"},
-	{"an icon", "\x00\x00\x01\x00"},
-	{"an SVG drawing", "<svg"},
-	{"text of XML or HTML", "<"},
-	{"a Git LFS pointer", "version https://git-lfs"},
-	{"a BigTIFF image; save it as TIFF", "II+\x00"},
-	{"a BigTIFF image; save it as TIFF", "MM\x00+"},
-	{"a GIMP image", "gimp xcf"},
-	{"a zip archive", "PK\x03\x04"},
-}
-
-func matches(data []byte, magic string) bool {
-	if len(data) < len(magic) {
-		return false
-	}
-	for i := range len(magic) {
-		if magic[i] != '?' && magic[i] != data[i] {
-			return false
-		}
-	}
-	return true
-}
-
 func find(id string) (format, bool) {
 	for _, f := range formats() {
 		if f.id == id {
@@ -150,7 +120,7 @@ func Extensions(ids ...string) []string {
 func Sniff(name string, data []byte) string {
 	for _, f := range formats() {
 		for _, m := range f.magic {
-			if matches(data, m) {
+			if input.Matches(data, m) {
 				return f.id
 			}
 		}
