@@ -53,6 +53,7 @@ func TestRead(t *testing.T) {
 		{"rows", "1,x\n2,\"3\"\n", `[[1,"x"],[2,"3"]]`},
 		{"rows", "a,a,\n,,\n", `[["a","a",null],[null,null,null]]`},
 		{"rows", "", `[]`},
+		{"csv", "name,size\nscreen,27\"\rtv,40\" wide\r\"a,\"\"b\r\n\",2", `[{"name":"screen","size":"27\""},{"name":"tv","size":"40\" wide"},{"name":"a,\"b\n","size":2}]`},
 		{"tsv", "a\tb,c\n1\tx;y\n", `[{"a":1,"b,c":"x;y"}]`},
 		{"properties", "# c\n! d\n\n a = b \nc:d\ne f=g\nh\ni=\n", `{"a":"b ","c":"d","e":"f=g","h":"","i":""}`},
 		{"properties", "a\\ b\\=c = \\ x\\ty\\\\z\\q\nlong = one, \\\n   two\\\r\n, three\r\nlast = \\", `{"a b=c":" x\ty\\zq","last":"","long":"one, two, three"}`},
@@ -148,7 +149,9 @@ func TestRefuse(t *testing.T) {
 		{"csv", "a,b\né,1,2\n", Ragged, "2:5: the row has 3 cells, the header 2"},
 		{"csv", "a,b\n1,2\n\"x\ny\"\n", Ragged, `3:1: the row ends after cell 1 of 2; "b" is missing`},
 		{"csv", "é;b\n1;2\n", Ragged, `1:1: the header is one column, "é;b"`},
-		{"csv", "a,b\né,x\"y\n", Syntax, `2:4: bare " in non-quoted`},
+		{"csv", "a,b\né, \"x\"\n", Syntax, "2:4: white space stands before the quotes"},
+		{"csv", "a,b\né,\"x\"y\n", Syntax, "2:6: text stands after the quotes"},
+		{"csv", "a,b\né,\"x\ny\n", Syntax, "2:3: the quotes around a cell are not closed"},
 		{"csv", "a\n99999999999999999999\n", Number, "2:1: integer 99999999999999999999"},
 	} {
 		_, err := readers()[c.reader]([]byte(c.text))
