@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -405,11 +406,12 @@ public class P {
 	if err != nil {
 		t.Skipf("java does not run a source file: %v, %s", err, out)
 	}
+	within := regexp.MustCompile(`\\u00.?\\[\r\n]`)
 	equal, refused := 0, 0
 	for i, line := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
 		v, err := Properties([]byte(texts[i]))
 		ours := "error"
-		if strings.HasSuffix(strings.TrimRight(texts[i], " \t\f\r\n"), `\`) || strings.Contains(texts[i], `\u00`+"\\") {
+		if strings.HasSuffix(strings.TrimRight(texts[i], " \t\f\r\n"), `\`) || within.MatchString(texts[i]) {
 			continue // Java has a key without a name if nothing follows a backslash, and goes on within \u
 		}
 		if f := faultOf(err); f == Duplicate || f == Encoding { // Java takes the last, and writes half a character as ?

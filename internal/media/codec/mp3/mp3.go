@@ -55,6 +55,7 @@ type File struct {
 
 	first Head
 	free  int // bytes of a frame of free bit rate without padding; 0: not known
+	tries int // how often it was looked for
 }
 
 // Text is a text of an ID3v2 TXXX frame, such as LOOPSTART.
@@ -256,6 +257,9 @@ func (f *File) head(w *window, at int64) (h Head, ok bool) {
 // maxFree is the largest size of a frame of free bit rate that is looked for: four times that of 320 kbit/s.
 const maxFree = 4 * 1441
 
+// maxTries is how many heads are tried: what is no sound may have many that look like those of free bit rate.
+const maxTries = 1000
+
 // freeHead returns the head of a frame of free bit rate at a position. Its size is the distance to the next frame, if there is another
 // after that, or the end.
 func (f *File) freeHead(w *window, at, end int64) (h Head, ok bool) {
@@ -263,7 +267,7 @@ func (f *File) freeHead(w *window, at, end int64) (h Head, ok bool) {
 		return f.head(w, at)
 	}
 	h, _ = ParseHead(w.bytes(at, 4))
-	if h.Layer != 3 {
+	if f.tries++; h.Layer != 3 || f.tries > maxTries {
 		return h, false
 	}
 	b := w.bytes(at, 2*maxFree+4)
@@ -272,7 +276,7 @@ func (f *File) freeHead(w *window, at, end int64) (h Head, ok bool) {
 			return 0, false
 		}
 		o, ok := ParseHead(b[n:])
-		return o.padding, ok && b[n+1] == b[1] && b[n+2]&^2 == b[2]&^2 && b[n+3]&0xc0 == b[3]&0xc0
+		return o.padding, ok && b[n+1] == b[1] && b[n+2]&^3 == b[2]&^3 && o.Channels == h.Channels
 	}
 	for n := 4 + h.side; n <= maxFree && n+4 <= len(b); n++ {
 		padding, ok := same(n)
