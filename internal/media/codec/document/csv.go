@@ -291,7 +291,8 @@ func (r *csvReader) quoted() (csvCell, error) {
 	for r.at++; ; r.at++ {
 		i := bytes.IndexByte(r.text[r.at:], '"')
 		if i < 0 {
-			return csvCell{}, errorf(Syntax, r.cur.at(from, 1), "the quotes around a cell are not closed").hint(`put the whole cell in quotes and write a quote within as ""`)
+			return csvCell{}, errorf(Syntax, r.cur.at(from, 1), "the quotes around a cell are not closed").
+				hint(`put the whole cell in quotes and write a quote within as ""`)
 		}
 		text = append(text, r.text[r.at:r.at+i]...)
 		if r.at += i + 1; r.at == len(r.text) || r.text[r.at] != '"' {

@@ -33,16 +33,11 @@ func random(r *rand.Rand) variant {
 	channels, frames := 1+r.IntN(8), 1+r.IntN(300)
 	block := channels * k.bytes
 	big := r.IntN(5) == 0
-	var order interface {
-		binary.ByteOrder
-		binary.AppendByteOrder
-	} = binary.LittleEndian
+	var order byteOrder = binary.LittleEndian
 	if big {
 		order = binary.BigEndian
 	}
-	chunk := func(id string, size uint32, body []byte) []byte {
-		return append(append(order.AppendUint32([]byte(id), size), body...), make([]byte, len(body)%2)...)
-	}
+	chunk := func(id string, size uint32, body []byte) []byte { return chunkOf(order, id, size, body) }
 	form := order.AppendUint16(order.AppendUint16(nil, uint16(k.tag)), uint16(channels))
 	form = order.AppendUint32(order.AppendUint32(form, 44100), uint32(44100*block))
 	form = order.AppendUint16(order.AppendUint16(form, uint16(block)), uint16(k.bits))
@@ -57,39 +52,8 @@ func random(r *rand.Rand) variant {
 	} else if r.IntN(2) == 0 {
 		form = order.AppendUint16(form, 0)
 	}
-	samples := make([]byte, frames*block)
-	for i := 0; i < len(samples); i += k.bytes {
-		v := samples[i : i+k.bytes]
-		switch {
-		case k.tag == 3 && k.bits == 32:
-			order.PutUint32(v, math.Float32bits(r.Float32()*2-1))
-		case k.tag == 3:
-			order.PutUint64(v, math.Float64bits(float64(r.Float32()*2-1)))
-		default:
-			for j := range v {
-				v[j] = byte(r.IntN(256))
-			}
-			if unused := 8*k.bytes - k.bits; unused > 0 { // in the lowest bits
-				low := 0
-				if big {
-					low = len(v) - 1
-				}
-				v[low] &^= 1<<unused - 1
-			}
-		}
-	}
-	other := func() (all []byte) {
-		for range r.IntN(3) {
-			id := []string{"JUNK", "LIST", "fact", "elm1", "PAD ", "iXML", "cue "}[r.IntN(7)]
-			body := make([]byte, r.IntN(40))
-			if id == "LIST" {
-				body = append([]byte("INFOINAM"), order.AppendUint32(nil, 3)...)
-				body = append(body, "ab\x00\x00"...)
-			}
-			all = append(all, chunk(id, uint32(len(body)), body)...)
-		}
-		return all
-	}
+	samples := values(r, k.tag, k.bits, k.bytes, frames*block, order)
+	other := func() []byte { return others(r, order) }
 	size, id := uint32(len(samples)), "RIFF"
 	if big {
 		id = "RIFX"
@@ -120,11 +84,62 @@ func random(r *rand.Rand) variant {
 		total = 0xffffffff
 	}
 	what += fmt.Sprintf(", %s, data of %#x bytes", id, size)
-	return variant{what: what, data: append(order.AppendUint32([]byte(id), total), body...), frames: int64(frames), raised: k.bits == 12 || k.bits == 20}
+	data := append(order.AppendUint32([]byte(id), total), body...)
+	return variant{what: what, data: data, frames: int64(frames),
+		raised: k.bits == 12 || k.bits == 20}
 }
 
-// TestOthers compares random files with ffmpeg, and RIFX with sox. Samples of 12 and 20 bits, which it refuses or reads otherwise, are compared with those
-// of the same file that says 16 and 24.
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
+}
+
+func chunkOf(order byteOrder, id string, size uint32, body []byte) []byte {
+	return append(append(order.AppendUint32([]byte(id), size), body...), make([]byte, len(body)%2)...)
+}
+
+// others returns up to two chunks that have no samples.
+func others(r *rand.Rand, order byteOrder) (all []byte) {
+	for range r.IntN(3) {
+		id := []string{"JUNK", "LIST", "fact", "elm1", "PAD ", "iXML", "cue "}[r.IntN(7)]
+		body := make([]byte, r.IntN(40))
+		if id == "LIST" {
+			body = append([]byte("INFOINAM"), order.AppendUint32(nil, 3)...)
+			body = append(body, "ab\x00\x00"...)
+		}
+		all = append(all, chunkOf(order, id, uint32(len(body)), body)...)
+	}
+	return all
+}
+
+// values returns random samples, each of so many bits in so many bytes.
+func values(r *rand.Rand, tag, bits, bytes, size int, order byteOrder) []byte {
+	samples := make([]byte, size)
+	for i := 0; i < len(samples); i += bytes {
+		v := samples[i : i+bytes]
+		switch {
+		case tag == 3 && bits == 32:
+			order.PutUint32(v, math.Float32bits(r.Float32()*2-1))
+		case tag == 3:
+			order.PutUint64(v, math.Float64bits(float64(r.Float32()*2-1)))
+		default:
+			for j := range v {
+				v[j] = byte(r.IntN(256))
+			}
+			if unused := 8*bytes - bits; unused > 0 { // in the lowest bits
+				low := 0
+				if order == byteOrder(binary.BigEndian) {
+					low = len(v) - 1
+				}
+				v[low] &^= 1<<unused - 1
+			}
+		}
+	}
+	return samples
+}
+
+// TestOthers compares random files with ffmpeg, and RIFX with sox. Samples of 12 and 20 bits, which they refuse or read otherwise, are
+// compared with those of the same file that says 16 and 24.
 func TestOthers(t *testing.T) {
 	tool, err := exec.LookPath("ffmpeg")
 	if err != nil {
