@@ -128,7 +128,11 @@ func (p *packets) firstPage() (frames, granule int64, end bool, err error) {
 func (f *File) openVorbis(r *ogg.Reader) error {
 	f.Codec, f.Format, f.Frames = "vorbis", sound.Format{Rate: r.Rate, Channels: r.Channels}, max(0, r.Last)
 	var d vorbis.Decoder
-	for _, h := range [][]byte{r.Headers[0], r.Headers[2]} { // the library trusts the numbers in comments, so package ogg reads them
+	setup, ok := withClasses(r.Headers[2])
+	if !ok {
+		return fmt.Errorf("the codebooks of Vorbis: %w", ogg.ErrDamaged)
+	}
+	for _, h := range [][]byte{r.Headers[0], setup} { // the library trusts the numbers in comments, so package ogg reads them
 		if err := d.ReadHeader(h); err != nil && r.Channels > 2 {
 			f.Opaque = fmt.Errorf("%d channels of Vorbis: %w", r.Channels, ogg.ErrUnsupported) // the library does not support all files
 			return nil

@@ -3,6 +3,7 @@ package soundfile
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -70,6 +71,44 @@ func TestReports(t *testing.T) {
 var crashers = []string{
 	"\xff\xfa500000000000\xff\xff0000", "\xff\xfb\x100004000094\xff000000", "\xff\xfa\x1000000000000000000",
 	"\xff\xfb0x000000\xf9000\x00\x030000000000000000\xf70000000", "\xff\xfa%00000000000000000000000000000s0000000",
+}
+
+// TestCodebooks: a header of 3 kB that has the library make 256 trees of 16 million codes is refused at once, and so are codes that are
+// not unique.
+func TestCodebooks(t *testing.T) {
+	make := func(books, entries, size int) []byte {
+		data, n := []byte("\x05vorbis"), 0
+		put := func(v, bits int) {
+			for i := range bits {
+				if n%8 == 0 {
+					data = append(data, 0)
+				}
+				data[len(data)-1] |= byte(v >> i & 1 << (n % 8))
+				n++
+			}
+		}
+		put(books-1, 8)
+		for range books {
+			put(0x564342, 24)
+			put(1, 16)
+			put(entries, 24)
+			put(1, 1)
+			put(size-1, 5)
+			put(entries, bits.Len(uint(entries)))
+			put(0, 4)
+		}
+		put(0, 6+16+6+16) // a floor of type 0
+		return append(data, "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	}
+	for _, c := range []struct {
+		books, entries, size int
+		want                 bool
+	}{{256, 1<<24 - 1, 24, false}, {1, 5, 2, false}, {2, 4, 2, true}, {1, 8000, 13, true}, {1, 1 << 20, 20, false}} {
+		header := make(c.books, c.entries, c.size)
+		if got, ok := withClasses(header); ok != c.want || ok && !bytes.Equal(got, header) {
+			t.Errorf("%+v: %t", c, ok)
+		}
+	}
 }
 
 // clip is sound at 48 kHz.
