@@ -107,7 +107,7 @@ var allowed = map[string]string{
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",
 	"media/sound":       "x/sys",
-	"media/soundfile":   "media/codec/flac media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound go-mp3 opus vorbis",
+	"media/soundfile":   "media/codec/flac media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel processor",
 	"media/treemap": "base/diag",
@@ -242,7 +242,6 @@ var modules = map[string]string{
 	"doublestar":       "github.com/bmatcuk/doublestar/v4",
 	"fsnotify":         "github.com/fsnotify/fsnotify",
 	"flock":            "github.com/gofrs/flock",
-	"go-mp3":           "github.com/hajimehoshi/go-mp3",
 	"go-toml":          "github.com/pelletier/go-toml/v2",
 	"longrunning":      "cloud.google.com/go/longrunning",
 	"protobuf":         "google.golang.org/protobuf",

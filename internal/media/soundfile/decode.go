@@ -1,12 +1,10 @@
 package soundfile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
-	gomp3 "github.com/hajimehoshi/go-mp3"
 	"github.com/jfreymuth/vorbis"
 	"github.com/pion/opus"
 
@@ -130,7 +128,11 @@ func (p *packets) firstPage() (frames, granule int64, end bool, err error) {
 func (f *File) openVorbis(r *ogg.Reader) error {
 	f.Codec, f.Format, f.Frames = "vorbis", sound.Format{Rate: r.Rate, Channels: r.Channels}, max(0, r.Last)
 	var d vorbis.Decoder
-	for _, h := range [][]byte{r.Headers[0], r.Headers[2]} { // the library trusts the numbers in comments, so package ogg reads them
+	setup, ok := withClasses(r.Headers[2])
+	if !ok {
+		return fmt.Errorf("the codebooks of Vorbis: %w", ogg.ErrDamaged)
+	}
+	for _, h := range [][]byte{r.Headers[0], setup} { // the library trusts the numbers in comments, so package ogg reads them
 		if err := d.ReadHeader(h); err != nil && r.Channels > 2 {
 			f.Opaque = fmt.Errorf("%d channels of Vorbis: %w", r.Channels, ogg.ErrUnsupported) // the library does not support all files
 			return nil
@@ -239,9 +241,6 @@ func (f *File) openMP3() error {
 	if m.Layer != 3 {
 		return fmt.Errorf("MPEG audio of layer %d: %w", m.Layer, mp3.ErrUnsupported)
 	}
-	if m.Rate < 16000 {
-		f.Opaque = fmt.Errorf("MP3 of %d Hz (MPEG-2.5): %w", m.Rate, mp3.ErrUnsupported)
-	}
 	f.mp3, f.Codec, f.Frames = m, "mp3", m.Samples
 	f.Format = sound.Format{Rate: m.Rate, Channels: m.Channels}
 	f.Warnings = append(f.Warnings, m.Warnings...)
@@ -249,61 +248,40 @@ func (f *File) openMP3() error {
 		f.Tags = append(f.Tags, t.Name+"="+t.Value)
 	}
 	f.tagged(true)
-	d := &mp3Reader{f: f, channels: m.Channels}
+	d := &mp3Reader{f: f}
 	f.rewind, f.read = d.rewind, d.read
 	return nil
 }
 
-// mp3Reader reads the output of the library: always 16 bits and two channels.
+// mp3Reader reads the sound of an MP3 file.
 type mp3Reader struct {
-	f        *File
-	channels int
-	d        *gomp3.Decoder
-	skip     int64
-	buf      []byte
+	f      *File
+	r      *mp3.Reader
+	skip   int64
+	buf    []float32
+	warned bool
 }
 
-func (r *mp3Reader) rewind() (err error) {
-	defer caught(&err)
-	m := r.f.mp3
-	// The reader cannot seek, because otherwise the library would first read the whole file.
-	in := io.MultiReader(io.NewSectionReader(r.f.in, m.Audio, m.AudioEnd-m.Audio))
-	if r.d, err = gomp3.NewDecoder(in); err != nil {
-		return fmt.Errorf("%w: %w", err, mp3.ErrDamaged)
-	}
-	r.skip = m.Skip
+func (r *mp3Reader) rewind() error {
+	r.r, r.skip = r.f.mp3.NewReader(r.f.in), r.f.mp3.Skip
 	return nil
 }
 
 func (r *mp3Reader) read(dst []float32) (int, error) {
-	if r.buf == nil {
-		r.buf = make([]byte, 4*1152*4)
+	for r.skip > 0 {
+		if r.buf == nil {
+			r.buf = make([]float32, 1152*r.f.Format.Channels)
+		}
+		got, err := r.r.Read(r.buf[:min(r.skip, 1152)*int64(r.f.Format.Channels)])
+		if err != nil {
+			return 0, err
+		}
+		r.skip -= int64(got)
 	}
-	for {
-		n := min(len(dst)/r.channels, len(r.buf)/4)
-		if r.skip > 0 {
-			n = int(min(r.skip, int64(len(r.buf)/4)))
-		}
-		got, err := io.ReadFull(r.d, r.buf[:n*4])
-		got /= 4
-		if got == 0 {
-			if err == io.ErrUnexpectedEOF || err == nil {
-				err = io.EOF
-			}
-			if err != io.EOF {
-				r.f.warn("the decoder gave up (%v)", err)
-			}
-			return 0, io.EOF
-		}
-		if r.skip > 0 {
-			r.skip -= int64(got)
-			continue
-		}
-		for i := range got {
-			for c := range r.channels {
-				dst[i*r.channels+c] = float32(int16(binary.LittleEndian.Uint16(r.buf[4*i+2*c:]))) / (1 << 15)
-			}
-		}
-		return got, nil
+	n, err := r.r.Read(dst)
+	if d := r.r.Damage(); d != nil && !r.warned {
+		r.warned = true
+		r.f.warn("%v: there is silence in its place", d)
 	}
+	return n, err
 }

@@ -36,7 +36,7 @@ func New() Processor { return Processor{&shelf{}} }
 func (Processor) Info() processor.Info {
 	return processor.Info{
 		Name:       "data",
-		Version:    6,
+		Version:    7,
 		Summary:    "JSON, TOML, YAML, CSV and properties to canonical JSON or MessagePack, checked against a JSON schema",
 		Extensions: document.Extensions(),
 		Settings:   &Settings{Format: "json", Input: "auto", References: "path", Delimiter: "comma", CSVTypes: "infer", Header: true},

@@ -42,7 +42,7 @@ func (proc) Info() processor.Info {
 	defaults := Defaults()
 	return processor.Info{
 		Name:       "sound",
-		Version:    4,
+		Version:    5,
 		Summary:    "sounds measured, looped to the frame, as QOA, WAV, FLAC, or as they are",
 		Extensions: append(soundfile.Extensions(), tracker.Extensions()...),
 		Settings:   &defaults,

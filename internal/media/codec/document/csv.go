@@ -2,7 +2,6 @@ package document
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
 	"strings"
@@ -30,34 +29,39 @@ func (under Reader) CSV(data []byte, o CSVOptions) (Value, error) {
 	if o.Comma == 0 {
 		o.Comma = ','
 	}
-	text = unixLines(text, true)
+	text = unixLines(text, o.Comma)
 	if err := checkMarks(text, string(o.Comma)+"\n", MaxValues); err != nil {
 		return Value{}, err
 	}
-	r := &csvReader{text: text, cur: cursor{text: text}, left: newBudget(under.ctx), line: 1, strings: o.Strings, csv: csv.NewReader(bytes.NewReader(text))}
-	r.csv.Comma, r.csv.FieldsPerRecord = o.Comma, -1
+	r := &csvReader{text: text, cur: cursor{text: text}, left: newBudget(under.ctx), strings: o.Strings, comma: byte(o.Comma)}
 	if o.NoHeader {
 		return r.arrays()
 	}
 	return r.table()
 }
 
-// unixLines returns the text with LF in place of each CR that ends a line by itself: not followed by LF and, if quotes
-// count, outside them. Offsets stay as they are. The text is copied only if there is one.
-func unixLines(text []byte, quotes bool) []byte {
+// unixLines returns the text with LF in place of each CR that ends a line by itself: not followed by LF and, if cells may be in
+// quotes, outside those. comma is the separator of cells, or 0 if there are none. Offsets stay as they are. The text is copied
+// only if there is one.
+func unixLines(text []byte, comma rune) []byte {
 	var out []byte
-	quoted := false
+	quoted, may := false, true // in quotes; a quote here begins or continues a cell in quotes
 	for i, c := range text {
 		switch {
-		case c == '"' && quotes:
-			quoted = !quoted // a quote within a quoted cell is doubled
-		case c != '\r' || quoted || i+1 < len(text) && text[i+1] == '\n':
-		default:
+		case quoted:
+			quoted = c != '"'
+			may = !quoted // a quote within is doubled
+			continue
+		case c == '"' && may && comma != 0:
+			quoted = true
+			continue
+		case c == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
 			if out == nil {
 				out = bytes.Clone(text)
 			}
 			out[i] = '\n'
 		}
+		may = c == '\n' || c == '\r' || rune(c) == comma
 	}
 	if out == nil {
 		return text
@@ -70,9 +74,8 @@ type csvReader struct {
 	cur     cursor
 	left    budget
 	strings bool
-	csv     *csv.Reader
-	line    int // a line, from 1, and its start; they only move forward
-	start   int // in bytes
+	comma   byte
+	at      int // in bytes
 }
 
 type csvCell struct {
@@ -229,32 +232,77 @@ func (r *csvReader) value(c csvCell) (any, error) {
 	return c.text, nil
 }
 
-// row reads a record.
-func (r *csvReader) row() ([]csvCell, error) {
-	record, err := r.csv.Read()
-	var p *csv.ParseError
-	if errors.As(err, &p) {
-		e := errorf(Syntax, r.cur.byteColumn(p.Line, p.Column), "%s", p.Err)
-		if errors.Is(p.Err, csv.ErrBareQuote) || errors.Is(p.Err, csv.ErrQuote) {
-			e.hint(`put the whole cell in quotes and write a quote within as ""`)
-		}
-		return nil, e
-	} else if err != nil {
-		return nil, err
+// row reads a row.
+func (r *csvReader) row() (row []csvCell, err error) {
+	for r.at < len(r.text) && r.lineEnd() > 0 {
+		r.at += r.lineEnd()
 	}
-	row := make([]csvCell, len(record))
-	for i, text := range record {
-		line, column := r.csv.FieldPos(i)
-		for ; r.line < line; r.line++ {
-			r.start += bytes.IndexByte(r.text[r.start:], '\n') + 1
-		}
-		from := r.start + column - 1
-		quoted := from < len(r.text) && r.text[from] == '"'
-		to := from + len(text)
-		if quoted {
-			to += 2
-		}
-		row[i] = csvCell{text, r.cur.span(from, min(to, len(r.text))), quoted}
+	if r.at == len(r.text) {
+		return nil, io.EOF
 	}
-	return row, nil
+	for {
+		cell, err := r.cell()
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, cell)
+		if r.at < len(r.text) && r.text[r.at] == r.comma {
+			r.at++
+			continue
+		}
+		r.at += r.lineEnd()
+		return row, nil
+	}
+}
+
+// lineEnd returns how many bytes end the line here; 0 if it does not end.
+func (r *csvReader) lineEnd() int {
+	rest := r.text[r.at:]
+	switch {
+	case bytes.HasPrefix(rest, []byte("\r\n")):
+		return 2
+	case bytes.HasPrefix(rest, []byte("\n")):
+		return 1
+	}
+	return 0
+}
+
+// cell reads a cell. A quote that is not its first character stands for itself, as every program reads it; but not after white space,
+// where somebody wanted to put the cell in quotes.
+func (r *csvReader) cell() (csvCell, error) {
+	from := r.at
+	if from < len(r.text) && r.text[from] == '"' {
+		return r.quoted()
+	}
+	for r.at < len(r.text) && r.text[r.at] != r.comma && r.lineEnd() == 0 {
+		if r.text[r.at] == '"' && len(bytes.TrimLeft(r.text[from:r.at], " \t")) == 0 {
+			return csvCell{}, errorf(Syntax, r.cur.at(r.at, 1), "white space stands before the quotes around a cell").
+				hint(`remove the white space before the quote; if the quote is part of the cell, put the whole cell in quotes and write "" for it`)
+		}
+		r.at++
+	}
+	return csvCell{string(r.text[from:r.at]), r.cur.span(from, r.at), false}, nil
+}
+
+// quoted reads a cell in quotes. Line ends in it become LF, so that a checkout with other line ends has the same values.
+func (r *csvReader) quoted() (csvCell, error) {
+	from := r.at
+	var text []byte
+	for r.at++; ; r.at++ {
+		i := bytes.IndexByte(r.text[r.at:], '"')
+		if i < 0 {
+			return csvCell{}, errorf(Syntax, r.cur.at(from, 1), "the quotes around a cell are not closed").
+				hint(`put the whole cell in quotes and write a quote within as ""`)
+		}
+		text = append(text, r.text[r.at:r.at+i]...)
+		if r.at += i + 1; r.at == len(r.text) || r.text[r.at] != '"' {
+			break
+		}
+		text = append(text, '"')
+	}
+	if r.at < len(r.text) && r.text[r.at] != r.comma && r.lineEnd() == 0 {
+		return csvCell{}, errorf(Syntax, r.cur.at(r.at, 1), "text stands after the quotes around a cell").
+			hint(`put the whole cell in quotes and write a quote within as ""; remove white space behind it`)
+	}
+	return csvCell{string(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))), r.cur.span(from, r.at), true}, nil
 }

@@ -29,21 +29,29 @@ func TestRead(t *testing.T) {
 	for _, c := range []struct{ reader, text, want string }{
 		{"json", "\ufeff {\"b\":[1,2.50,-0,1E2],\"a\":null} ", `{"a":null,"b":[1,2.5,0,100]}`},
 		{"json", `"\u00e9\ud83d\ude00\/\b\u0001"`, `"é😀/\b\u0001"`},
-		{"json", `[9223372036854775807,-9223372036854775808,18446744073709551615]`, `[9223372036854775807,-9223372036854775808,18446744073709551615]`},
+		{"json", `[9223372036854775807,-9223372036854775808,18446744073709551615]`,
+			`[9223372036854775807,-9223372036854775808,18446744073709551615]`},
 		{"json", `[20000000000000000000]`, `[20000000000000000000]`},
 		{"json", `{"":{},"x":[]}`, `{"":{},"x":[]}`},
 		{"json", `{"\ue000":1,"😀":2}`, "{\"\ue000\":1,\"😀\":2}"}, // order of bytes; UTF-16 has the opposite order
-		{"relaxed", "{ // c\n a: b c /* d */, 'e': +1,\n f: .5\n g: [1,2,], h: 0x1F, i: 5., j: -.5e1 }", `{"a":"b c","e":1,"f":0.5,"g":[1,2],"h":31,"i":5,"j":-5}`},
-		{"relaxed", "{com.x.Skin$Tinted: {file: fonts/a.fnt}\nn: 007\nm: 10px\nok: true, no: null}", `{"com.x.Skin$Tinted":{"file":"fonts/a.fnt"},"m":"10px","n":"007","no":null,"ok":true}`},
+		{"relaxed", "{ // c\n a: b c /* d */, 'e': +1,\n f: .5\n g: [1,2,], h: 0x1F, i: 5., j: -.5e1 }",
+			`{"a":"b c","e":1,"f":0.5,"g":[1,2],"h":31,"i":5,"j":-5}`},
+		{"relaxed", "{com.x.Skin$Tinted: {file: fonts/a.fnt}\nn: 007\nm: 10px\nok: true, no: null}",
+			`{"com.x.Skin$Tinted":{"file":"fonts/a.fnt"},"m":"10px","n":"007","no":null,"ok":true}`},
 		{"relaxed", "'it\\'s \\\n on'", `"it's  on"`},
-		{"toml", "a.b = 1\n[t]\nd = 1979-05-27T07:32:00-08:00\nl = 1979-05-27\n[[u]]\nx = [ # c\n [1], {y = 2.0} ]\n[[u]]\n[u.v]\nw = 07:32:00", `{"a":{"b":1},"t":{"d":"1979-05-27T07:32:00-08:00","l":"1979-05-27"},"u":[{"x":[[1],{"y":2}]},{"v":{"w":"07:32:00"}}]}`},
+		{"toml",
+			"a.b = 1\n[t]\nd = 1979-05-27T07:32:00-08:00\nl = 1979-05-27\n[[u]]\nx = [ # c\n [1], {y = 2.0} ]\n[[u]]\n[u.v]\nw = 07:32:00",
+			`{"a":{"b":1},"t":{"d":"1979-05-27T07:32:00-08:00","l":"1979-05-27"},"u":[{"x":[[1],{"y":2}]},{"v":{"w":"07:32:00"}}]}`},
 		{"toml", "", `{}`},
 		{"toml", "a = 0x1F\nb = 1_000\nc = '''\nx\ny'''", `{"a":31,"b":1000,"c":"x\ny"}`},
-		{"yaml", "a: yes\nb: 010\nc: 0o17\nd: 2001-01-01\ne: ~\nf: !!str 12\ng: [0x1f, +1, .5, 1e3, True]\nh: |\n  x\n  y\n", `{"a":"yes","b":10,"c":15,"d":"2001-01-01","e":null,"f":"12","g":[31,1,0.5,1000,true],"h":"x\ny\n"}`},
-		{"yaml", "base: &b {x: 1, y: 2}\ntwo: &c {y: 3, z: 4}\nt:\n  <<: [*b, *c]\n  x: 5\nu: *b", `{"base":{"x":1,"y":2},"t":{"x":5,"y":2,"z":4},"two":{"y":3,"z":4},"u":{"x":1,"y":2}}`},
+		{"yaml", "a: yes\nb: 010\nc: 0o17\nd: 2001-01-01\ne: ~\nf: !!str 12\ng: [0x1f, +1, .5, 1e3, True]\nh: |\n  x\n  y\n",
+			`{"a":"yes","b":10,"c":15,"d":"2001-01-01","e":null,"f":"12","g":[31,1,0.5,1000,true],"h":"x\ny\n"}`},
+		{"yaml", "base: &b {x: 1, y: 2}\ntwo: &c {y: 3, z: 4}\nt:\n  <<: [*b, *c]\n  x: 5\nu: *b",
+			`{"base":{"x":1,"y":2},"t":{"x":5,"y":2,"z":4},"two":{"y":3,"z":4},"u":{"x":1,"y":2}}`},
 		{"yaml", "", `null`},
 		{"yaml", "---\n- 1\n...\n", `[1]`},
-		{"csv", "id,n,f,t,e,q,z\nx,1,2.5,true,,\"3\",007\n\n\"a\"\"b\nc\",0,1e3,false,\"\",null,-1\n", `[{"e":null,"f":2.5,"id":"x","n":1,"q":"3","t":true,"z":"007"},{"e":"","f":1000,"id":"a\"b\nc","n":0,"q":"null","t":false,"z":-1}]`},
+		{"csv", "id,n,f,t,e,q,z\nx,1,2.5,true,,\"3\",007\n\n\"a\"\"b\nc\",0,1e3,false,\"\",null,-1\n",
+			`[{"e":null,"f":2.5,"id":"x","n":1,"q":"3","t":true,"z":"007"},{"e":"","f":1000,"id":"a\"b\nc","n":0,"q":"null","t":false,"z":-1}]`},
 		{"csv", "a\n", `[]`},
 		{"csv;", "a;b\r\n1;x,y\r\n", `[{"a":"1","b":"x,y"}]`},
 		{"csv", "a,b\r1,2\r\r3,\"x\ry\"\r", `[{"a":1,"b":2},{"a":3,"b":"x\ry"}]`}, // old Macs
@@ -53,9 +61,12 @@ func TestRead(t *testing.T) {
 		{"rows", "1,x\n2,\"3\"\n", `[[1,"x"],[2,"3"]]`},
 		{"rows", "a,a,\n,,\n", `[["a","a",null],[null,null,null]]`},
 		{"rows", "", `[]`},
+		{"csv", "name,size\nscreen,27\"\rtv,40\" wide\r\"a,\"\"b\r\n\",2",
+			`[{"name":"screen","size":"27\""},{"name":"tv","size":"40\" wide"},{"name":"a,\"b\n","size":2}]`},
 		{"tsv", "a\tb,c\n1\tx;y\n", `[{"a":1,"b,c":"x;y"}]`},
 		{"properties", "# c\n! d\n\n a = b \nc:d\ne f=g\nh\ni=\n", `{"a":"b ","c":"d","e":"f=g","h":"","i":""}`},
-		{"properties", "a\\ b\\=c = \\ x\\ty\\\\z\\q\nlong = one, \\\n   two\\\r\n, three\r\nlast = \\", `{"a b=c":" x\ty\\zq","last":"","long":"one, two, three"}`},
+		{"properties", "a\\ b\\=c = \\ x\\ty\\\\z\\q\nlong = one, \\\n   two\\\r\n, three\r\nlast = \\",
+			`{"a b=c":" x\ty\\zq","last":"","long":"one, two, three"}`},
 		{"properties", "a = \\u00e9\\ud83d\\ude00é \"x\rb=1\r", `{"a":"é😀é \"x","b":"1"}`},
 		{"properties", "caf\xe9 = \xfc", `{"café":"ü"}`},
 		{"properties", "", `{}`},
@@ -148,7 +159,9 @@ func TestRefuse(t *testing.T) {
 		{"csv", "a,b\né,1,2\n", Ragged, "2:5: the row has 3 cells, the header 2"},
 		{"csv", "a,b\n1,2\n\"x\ny\"\n", Ragged, `3:1: the row ends after cell 1 of 2; "b" is missing`},
 		{"csv", "é;b\n1;2\n", Ragged, `1:1: the header is one column, "é;b"`},
-		{"csv", "a,b\né,x\"y\n", Syntax, `2:4: bare " in non-quoted`},
+		{"csv", "a,b\né, \"x\"\n", Syntax, "2:4: white space stands before the quotes"},
+		{"csv", "a,b\né,\"x\"y\n", Syntax, "2:6: text stands after the quotes"},
+		{"csv", "a,b\né,\"x\ny\n", Syntax, "2:3: the quotes around a cell are not closed"},
 		{"csv", "a\n99999999999999999999\n", Number, "2:1: integer 99999999999999999999"},
 	} {
 		_, err := readers()[c.reader]([]byte(c.text))
@@ -260,7 +273,8 @@ func TestFloats(t *testing.T) {
 		0x0000000000000000: "0", 0x8000000000000000: "0", 0x0000000000000001: "5e-324", 0x7fefffffffffffff: "1.7976931348623157e+308",
 		0x4340000000000000: "9007199254740992", 0x4430000000000000: "295147905179352830000", 0x44b52d02c7e14af5: "9.999999999999997e+22",
 		0x44b52d02c7e14af6: "1e+23", 0x444b1ae4d6e2ef4e: "999999999999999700000", 0x444b1ae4d6e2ef50: "1e+21",
-		0x3eb0c6f7a0b5ed8c: "9.999999999999997e-7", 0x3eb0c6f7a0b5ed8d: "0.000001", 0x41b3de4355555553: "333333333.3333332", 0xbecbf647612f3696: "-0.0000033333333333333333",
+		0x3eb0c6f7a0b5ed8c: "9.999999999999997e-7", 0x3eb0c6f7a0b5ed8d: "0.000001", 0x41b3de4355555553: "333333333.3333332",
+		0xbecbf647612f3696: "-0.0000033333333333333333",
 	} {
 		if got := string(appendFloat(nil, math.Float64frombits(bits))); got != want {
 			t.Errorf("%016x: got %s, want %s", bits, got, want)
@@ -270,9 +284,11 @@ func TestFloats(t *testing.T) {
 
 func TestMessagePack(t *testing.T) {
 	for text, want := range map[string]string{
-		`null`: "c0", `true`: "c3", `false`: "c2", `127`: "7f", `128`: "cc80", `256`: "cd0100", `65536`: "ce00010000", `4294967296`: "cf0000000100000000",
-		`18446744073709551615`: "cfffffffffffffffff", `-1`: "ff", `-32`: "e0", `-33`: "d0df", `-129`: "d1ff7f", `-32769`: "d2ffff7fff", `-2147483649`: "d3ffffffff7fffffff",
-		`1.5`: "cb3ff8000000000000", `""`: "a0", `{"b":1,"a":[]}`: "82a16190a16201",
+		`null`: "c0", `true`: "c3", `false`: "c2", `127`: "7f", `128`: "cc80", `256`: "cd0100", `65536`: "ce00010000",
+		`4294967296`:           "cf0000000100000000",
+		`18446744073709551615`: "cfffffffffffffffff", `-1`: "ff", `-32`: "e0", `-33`: "d0df", `-129`: "d1ff7f", `-32769`: "d2ffff7fff",
+		`-2147483649`: "d3ffffffff7fffffff",
+		`1.5`:         "cb3ff8000000000000", `""`: "a0", `{"b":1,"a":[]}`: "82a16190a16201",
 		`[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`: "dc0010" + strings.Repeat("01", 16),
 		`"` + strings.Repeat("x", 32) + `"`: "d920" + strings.Repeat("78", 32),
 	} {

@@ -26,7 +26,7 @@ func (under Reader) Properties(data []byte) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	text = unixLines(text, false)
+	text = unixLines(text, 0)
 	p := &propertiesReader{text: text, cur: cursor{text: text}, left: newBudget(under.ctx)}
 	o, err := p.object()
 	return Value{Pos{1, 1, 1}, o}, err
@@ -47,9 +47,15 @@ func (p *propertiesReader) object() (Object, error) {
 		if p.at == len(p.text) {
 			return o, nil
 		}
-		if c := p.text[p.at]; c == '#' || c == '!' {
+		switch c := p.text[p.at]; {
+		case c == '#' || c == '!':
 			p.comment()
 			continue
+		case c == '\\': // a line that begins by going on in the next one is nothing, and the next one may be a comment
+			if p.at++; p.continued() || p.at == len(p.text) {
+				continue
+			}
+			p.at--
 		}
 		m, err := p.member()
 		if err != nil {

@@ -78,16 +78,3 @@ func (c *cursor) span(from, to int) Pos {
 	}
 	return c.at(from, max(1, utf8.RuneCount(s)))
 }
-
-// byteColumn returns the position of a line and a column in bytes, both from 1, the form of other parsers.
-func (c *cursor) byteColumn(line, column int) Pos {
-	start := 0
-	for ; line > 1; line-- {
-		i := bytes.IndexByte(c.text[start:], '\n')
-		if i < 0 {
-			break
-		}
-		start += i + 1
-	}
-	return c.at(min(start+max(column, 1)-1, len(c.text)), 1)
-}

@@ -27,7 +27,7 @@ func (under Reader) YAML(data []byte) (Value, error) {
 	}
 	c := cursor{text: text}
 	r := &yamlReader{end: c.at(len(text), 1), left: newBudget(under.ctx), open: map[*yaml.Node]bool{}, anchored: map[*yaml.Node]Value{}}
-	dec := yaml.NewDecoder(&untilEnd{under.ctx, bytes.NewReader(text)})
+	dec := yaml.NewDecoder(&untilEnd{under.ctx, bytes.NewReader(oldVersion(text))})
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return Value{Pos: Pos{1, 1, 1}}, nil
@@ -45,6 +45,24 @@ func (under Reader) YAML(data []byte) (Value, error) {
 		return Value{}, yamlError(text, err)
 	}
 	return r.value(&doc, 0)
+}
+
+// oldVersion returns the text with the directive %YAML 1.1 in place of 1.2, which the parser refuses though it reads the same syntax.
+// Each line keeps its length.
+func oldVersion(text []byte) []byte {
+	for at := 0; at < len(text); {
+		line, _, _ := bytes.Cut(text[at:], []byte("\n"))
+		if version, ok := bytes.CutPrefix(line, []byte("%YAML")); ok && string(bytes.TrimSpace(version)) == "1.2" {
+			text = bytes.Clone(text)
+			text[at+bytes.LastIndexByte(line, '2')] = '1'
+			return text
+		}
+		if start := bytes.TrimLeft(line, " \t\r"); len(start) > 0 && start[0] != '%' && start[0] != '#' {
+			return text
+		}
+		at += len(line) + 1
+	}
+	return text
 }
 
 var (

@@ -1,5 +1,5 @@
 // Package mp3 reads the container of MP3 sound: the positions of frames, the length of the sound, and which decoded samples
-// belong to it. It does not decode.
+// belong to it. [File.NewReader] decodes layer III.
 //
 // It follows ISO/IEC 11172-3 and 13818-3 for the head of a frame, the description of the Xing and LAME tag by Gabriel
 // Bouvigne (2004), and ID3v2 (2.2 to 2.4), ID3v1 and APEv2 for tags. A file is
@@ -52,6 +52,10 @@ type File struct {
 	Tag            []byte // the complete ID3v2 tag
 	Texts          []Text
 	Warnings       []string
+
+	first Head
+	free  int // bytes of a frame of free bit rate without padding; 0: not known
+	tries int // how often it was looked for
 }
 
 // Text is a text of an ID3v2 TXXX frame, such as LOOPSTART.
@@ -63,7 +67,11 @@ type Head struct {
 	Samples               int // per channel
 	Size                  int // bytes, including the head; 0 for a free bit rate
 	BitRate               int
-	side                  int // bytes of side information in layer III
+	Low                   bool // MPEG-2 or MPEG-2.5
+	padding               int  // bytes of Size
+	side                  int  // bytes of side information in layer III
+	version, index        int  // 0 MPEG-1, 1 MPEG-2, 2 MPEG-2.5; and which of its rates
+	mode, extension       int  // of stereo
 }
 
 var bitRates = [2][3][15]int{ // kbit/s; MPEG-1, MPEG-2; layers I to III
@@ -92,13 +100,16 @@ func ParseHead(b []byte) (h Head, ok bool) {
 	if version != 3 {
 		low = 1
 	}
-	h.Rate = []int{44100, 48000, 32000}[rate] >> []int{2, 0, 1, 0}[version]
+	h.Low, h.version, h.index = low == 1, []int{2, 0, 1, 0}[version], int(rate)
+	h.mode, h.extension = int(b[3]>>6), int(b[3]>>4&3)
+	h.Rate = []int{44100, 48000, 32000}[rate] >> h.version
 	h.Channels = 2
 	if b[3]>>6 == 3 {
 		h.Channels = 1
 	}
 	h.BitRate = bitRates[low][h.Layer-1][bits] * 1000
 	padding := int(b[2] >> 1 & 1)
+	h.padding = padding
 	switch h.Layer {
 	case 1:
 		h.Samples = 384
@@ -169,7 +180,8 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 		at += int64(first.Size)
 	}
 	f.Audio = at
-	bytes, err := f.count(w, first, at, end)
+	f.first = first
+	bytes, err := f.count(w, at, end)
 	if err == nil {
 		err = w.err
 	}
@@ -186,33 +198,163 @@ func Read(in io.ReaderAt, size int64) (*File, error) {
 
 // count counts the frames from a position on, and returns the number of their bytes. What are no frames in between is
 // skipped; sound of another rate is an error, since it would be lost.
-func (f *File) count(w *window, first Head, at, end int64) (bytes int64, err error) {
-	for at < end {
-		h, ok := ParseHead(w.bytes(at, 4))
-		if !ok || !h.like(first) || h.Size == 0 {
-			where, found, err := f.resume(w, first, at, end)
-			if err != nil {
-				return 0, err
-			}
-			if !found {
-				f.unread(w, at, end)
-				break
-			}
-			f.warn("%d bytes from %d on are not a frame of MP3", where-at, at)
-			at = where
-			continue
+func (f *File) count(w *window, at, end int64) (bytes int64, err error) {
+	for {
+		h, where, err := f.next(w, at, end)
+		if err != nil {
+			return 0, err
 		}
-		if at+int64(h.Size) > end {
-			f.warn("the last frame is cut off")
+		if where < 0 {
 			break
 		}
-		at += int64(h.Size)
+		if where > at {
+			f.warn("%d bytes from %d on are not a frame of MP3", where-at, at)
+		}
+		if where+int64(h.Size) > end {
+			f.warn("the last frame is cut off")
+			at = where
+			break
+		}
+		at = where + int64(h.Size)
 		bytes += int64(h.Size)
 		f.Channels = max(f.Channels, h.Channels) // a decoder gives both channels the sound of one
 		f.Frames++
 	}
 	f.AudioEnd = at
 	return bytes, nil
+}
+
+// next returns the head of the next frame at or after a position, and where it is; below 0 if there is none.
+func (f *File) next(w *window, at, end int64) (h Head, where int64, err error) {
+	if at >= end {
+		return h, -1, nil
+	}
+	h, ok := f.head(w, at)
+	if ok && h.like(f.first) {
+		return h, at, nil
+	}
+	where, found, err := f.resume(w, f.first, at, end)
+	if err != nil {
+		return h, -1, err
+	}
+	if !found {
+		f.unread(w, at, end)
+		return h, -1, nil
+	}
+	h, _ = f.head(w, where)
+	return h, where, nil
+}
+
+// head is ParseHead, with the size of a frame of free bit rate, which is that of the others but for padding.
+func (f *File) head(w *window, at int64) (h Head, ok bool) {
+	h, ok = ParseHead(w.bytes(at, 4))
+	if ok && h.BitRate == 0 && f.free > 0 {
+		h.Size = f.free + h.padding
+	}
+	return h, ok && h.Size > 0
+}
+
+// maxFree is the largest size of a frame of free bit rate that is looked for: four times that of 320 kbit/s.
+const maxFree = 4 * 1441
+
+// maxTries is how many heads are tried: what is no sound may have many that look like those of free bit rate.
+const maxTries = 1000
+
+// freeHead returns the head of a frame of free bit rate at a position. Its size is the distance to the next frame, if there is another
+// after that, or the end.
+func (f *File) freeHead(w *window, at, end int64) (h Head, ok bool) {
+	if f.free > 0 {
+		return f.head(w, at)
+	}
+	h, _ = ParseHead(w.bytes(at, 4))
+	if f.tries++; h.Layer != 3 || f.tries > maxTries {
+		return h, false
+	}
+	b := w.bytes(at, 2*maxFree+4)
+	same := func(n int) (int, bool) {
+		if n+4 > len(b) {
+			return 0, false
+		}
+		o, ok := ParseHead(b[n:])
+		return o.padding, ok && b[n+1] == b[1] && b[n+2]&^3 == b[2]&^3 && o.Channels == h.Channels
+	}
+	for n := 4 + h.side; n <= maxFree && n+4 <= len(b); n++ {
+		padding, ok := same(n)
+		if !ok {
+			continue
+		}
+		size := n - h.padding
+		second := n + size + padding
+		if _, ok := same(second); ok || at+int64(second) == end {
+			f.free, h.Size = size, n
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// Reader decodes a file.
+type Reader struct {
+	f      *File
+	w      window
+	d      *Decoder
+	at     int64
+	buf    []float32
+	left   []float32 // what was decoded and not read
+	over   bool
+	damage error
+}
+
+// NewReader returns a reader that begins with the first frame. It gives all that a decoder does: the sound begins after Skip samples.
+func (f *File) NewReader(in io.ReaderAt) *Reader {
+	return &Reader{f: f, w: window{in: in, size: f.AudioEnd}, d: NewDecoder(), at: f.Audio, buf: make([]float32, 1152*f.Channels)}
+}
+
+// Damage is the first damage that was found in a frame, or nil. There is silence in place of what could not be decoded.
+func (r *Reader) Damage() error { return r.damage }
+
+// Read reads interleaved samples, and returns their number per channel. After the last frame comes what is left in the decoder.
+func (r *Reader) Read(dst []float32) (int, error) {
+	for len(r.left) == 0 {
+		if err := r.decode(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(dst[:len(dst)/r.f.Channels*r.f.Channels], r.left)
+	r.left = r.left[n:]
+	return n / r.f.Channels, nil
+}
+
+// decode decodes the next frame.
+func (r *Reader) decode() error {
+	if r.over {
+		return io.EOF
+	}
+	h, where, err := r.f.next(&r.w, r.at, r.f.AudioEnd)
+	switch {
+	case err != nil:
+		return err
+	case where < 0:
+		r.over = true
+		r.left = r.buf[:r.d.Flush(r.buf, r.f.Channels)*r.f.Channels]
+		return r.w.err
+	}
+	frame := r.w.bytes(where, h.Size)
+	if r.w.err != nil {
+		return r.w.err
+	}
+	r.at = where + int64(h.Size)
+	out := r.buf[:h.Samples*r.f.Channels]
+	if _, err := r.d.Decode(out, frame); err != nil && r.damage == nil {
+		r.damage = fmt.Errorf("frame at byte %d: %w", where, err)
+	}
+	if h.Channels < r.f.Channels { // both channels get the sound of one
+		for i := h.Samples - 1; i >= 0; i-- {
+			out[2*i], out[2*i+1] = out[i], out[i]
+		}
+	}
+	r.left = out
+	return nil
 }
 
 // resume finds the next frame that belongs to the first.
@@ -307,7 +449,9 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 			continue
 		}
 		if h.Size == 0 {
-			return h, at, fmt.Errorf("free bit rate: %w", ErrUnsupported)
+			if h, ok = f.freeHead(w, at, end); !ok {
+				continue
+			}
 		}
 		next := at + int64(h.Size)
 		if next+4 > end {
@@ -316,7 +460,7 @@ func (f *File) sync(w *window, at, end int64) (Head, int64, error) {
 			}
 			continue
 		}
-		if n, ok := ParseHead(w.bytes(next, 4)); ok && n.like(h) {
+		if n, ok := ParseHead(w.bytes(next, 4)); ok && n.like(h) && (n.BitRate > 0) == (h.BitRate > 0) {
 			return h, at, nil
 		}
 	}

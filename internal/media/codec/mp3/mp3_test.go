@@ -89,12 +89,59 @@ func TestTexts(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello, this is text"), "one byte": {0xff},
-		"half a frame":  frame(1)[:200],
-		"free bit rate": bytes.Repeat(append([]byte{0xff, 0xfb, 0x00, 0x00}, make([]byte, 413)...), 3), "a tag alone": Retag(nil, nil)} {
+		"half a frame":             frame(1)[:200],
+		"free bit rate, one frame": append([]byte{0xff, 0xfb, 0x00, 0x00}, make([]byte, 413)...), "a tag alone": Retag(nil, nil)} {
 		if f, err := Read(bytes.NewReader(data), int64(len(data))); err == nil {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
+}
+
+// TestFree: frames of free bit rate are as long as it is from one to the next, but for padding.
+func TestFree(t *testing.T) {
+	free := func(padding byte) []byte {
+		return append([]byte{0xff, 0xfb, padding << 1, 0x00}, make([]byte, 700+int(padding))...)
+	}
+	f := read(t, free(0), free(1), free(1), free(0), free(0))
+	if f.Frames != 5 || f.AudioEnd != 5*704+2 || len(f.Warnings) > 0 || f.BitRate != 215722 {
+		t.Errorf("%+v", f)
+	}
+	all := make([]float32, 2*1152)
+	r := f.NewReader(bytes.NewReader(slices.Concat(free(0), free(1), free(1), free(0), free(0))))
+	n := 0
+	for {
+		got, err := r.Read(all)
+		if n += got; err != nil {
+			break
+		}
+	}
+	if n != 5*1152+1152 || r.Damage() != nil {
+		t.Errorf("%d samples, %v", n, r.Damage())
+	}
+}
+
+// FuzzDecode decodes whatever Read takes.
+func FuzzDecode(f *testing.F) {
+	f.Add(slices.Concat(info(3, 576, 100), many(3)))
+	f.Add(slices.Concat(mono(), mono(), many(2)))
+	f.Add(bytes.Repeat(append([]byte{0xff, 0xf3, 0x84, 0x44}, bytes.Repeat([]byte{0x5a, 0x13, 0xff, 0x80, 0x7e}, 50)...), 4))
+	f.Add(bytes.Repeat(append([]byte{0xff, 0xfb, 0x94, 0x74}, bytes.Repeat([]byte{0x00, 0x13, 0xc4, 0x81}, 95)...), 4))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Read(bytes.NewReader(data), int64(len(data)))
+		if err != nil || m.Layer != 3 || m.Frames > 1000 {
+			return
+		}
+		r, buf, n := m.NewReader(bytes.NewReader(data)), make([]float32, 2000), int64(0)
+		for {
+			got, err := r.Read(buf)
+			if n += int64(got); err != nil {
+				break
+			}
+		}
+		if want := m.Frames*int64(m.FrameSamples) + 1152; n != want {
+			t.Errorf("%d samples, want %d", n, want)
+		}
+	})
 }
 
 func FuzzRead(f *testing.F) {
