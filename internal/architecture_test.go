@@ -74,7 +74,7 @@ var allowed = map[string]string{
 	"media/codec/bptc":           "media/codec/block media/codec/input x/sys",
 	"media/codec/dds":            "",
 	"media/codec/dds/ddscheck":   "",
-	"media/codec/document":       "go-toml yaml",
+	"media/codec/document":       "media/codec/input go-toml yaml",
 	"media/codec/etc2":           "media/codec/block x/sys",
 	"media/codec/lanestest":      "",
 	"media/codec/exr":            "media/codec/input",
@@ -107,7 +107,7 @@ var allowed = map[string]string{
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
 	"media/schema":      "base/diag media/codec/document uuid",
 	"media/sound":       "x/sys",
-	"media/soundfile":   "media/codec/flac media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound opus vorbis",
+	"media/soundfile":   "media/codec/flac media/codec/input media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel processor",
 	"media/treemap": "base/diag",

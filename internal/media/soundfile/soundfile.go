@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/media/codec/flac"
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/mp3"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/ogg"
 	"github.com/kiln-pipeline/kiln/internal/media/codec/qoa"
@@ -125,7 +126,7 @@ func (f *File) Lossy() bool {
 func (f *File) Seconds() float64 { return float64(f.Frames) / float64(f.Format.Rate) }
 
 // ErrFormat is returned for a file of an unknown format.
-var ErrFormat = errors.New("not a sound file")
+var ErrFormat = errors.New("this is not a sound file")
 
 // Truncated reports whether the error is that a file ends too early.
 func Truncated(err error) bool {
@@ -182,7 +183,7 @@ func ContainerOf(head []byte) (Container, bool) {
 // Open reads everything except the samples.
 func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	defer caught(&err)
-	head := make([]byte, min(size, 16))
+	head := make([]byte, min(size, input.KindSize))
 	if _, err := in.ReadAt(head, 0); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -192,6 +193,9 @@ func Open(in io.ReaderAt, size int64) (f *File, err error) {
 	case mp3.Begins(in, size): // after padding, or something else
 		kind = MP3
 	default:
+		if kind := input.Kind(head); kind != "" {
+			return nil, fmt.Errorf("%w but %s", ErrFormat, kind)
+		}
 		return nil, ErrFormat
 	}
 	f = &File{Container: kind, in: in, Size: size, late: func() []string { return nil }}

@@ -128,7 +128,7 @@ func wrapped(err error) error {
 	case errors.As(err, &p) || errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, soundfile.ErrFormat):
-		return &processor.Problem{Code: string(diag.SoundUnreadable), Text: "this is not a sound file", Err: err,
+		return &processor.Problem{Code: string(diag.SoundUnreadable), Text: err.Error(), Err: err,
 			Hint: "WAV, FLAC, Ogg Vorbis, Opus, MP3 and QOA are read; give other files another processor, such as copy"}
 	case soundfile.Unsupported(err):
 		return &processor.Problem{Code: string(diag.SoundUnreadable), Text: err.Error(), Err: err,

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kiln-pipeline/kiln/internal/media/codec/input"
 )
 
 // prepare checks size and encoding, and removes the byte order mark.
@@ -18,6 +20,9 @@ func prepare(data []byte, size int) ([]byte, error) {
 	}
 	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
 		return nil, errorf(Encoding, Pos{1, 1, 1}, "the file is UTF-16").hint("save it as UTF-8")
+	}
+	if kind := input.Kind(data); kind != "" {
+		return nil, errorf(Encoding, Pos{1, 1, 1}, "this is %s, and no text", kind).hint("give it the name and the processor of what it is")
 	}
 	bad := 0
 	for {

@@ -44,13 +44,10 @@ var kinds = []struct{ magic, name string }{
 	{"\x1f\x8b\x08", "a gzip archive"},
 	{"SQLite format 3\x00", "an SQLite database"},
 	{"%PDF-", "a PDF document"},
-	{pointer, "a Git LFS pointer: `git lfs pull` fetches the file itself"},
+	{"version https://git-lfs", "a Git LFS pointer"},
 	{"<svg", "an SVG drawing"},
 	{"<", "text of XML or HTML"},
 }
-
-// pointer is how the files begin that Git LFS leaves in place of those that were not fetched.
-const pointer = "version https://git-lfs"
 
 // Kind says in words what a file is by how it begins, for messages: "a JPEG image". It is "" for a file of no common format.
 func Kind(data []byte) string {
@@ -62,8 +59,8 @@ func Kind(data []byte) string {
 	return ""
 }
 
-// Pointer reports whether a file is what Git LFS leaves in place of one that was not fetched.
-func Pointer(data []byte) bool { return Matches(data, pointer) }
+// KindSize is how many bytes at most Kind looks at.
+const KindSize = 32
 
 // Matches reports whether data begin with a signature, in which ? is any byte.
 func Matches(data []byte, magic string) bool {
