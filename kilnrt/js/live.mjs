@@ -320,7 +320,7 @@ export class LiveLibrary {
     }
     for (const entry of [...this.#loaded.values()]) {
       const next = entry.next;
-      if (!next) continue;
+      if (!next || this.#loaded.get(entry.key) !== entry) continue; // the latter: the one before was the last to need it
       entry.next = undefined;
       gone.push(entry.value);
       const before = entry.needs;
