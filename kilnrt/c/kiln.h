@@ -251,6 +251,26 @@ typedef struct kiln_live_resource {
 
 typedef struct kiln_live kiln_live;
 
+/* A message of a failed asset. A text is "", and a number 0, if there is none. */
+typedef struct kiln_live_message {
+    const char *severity; /* error, warning or note */
+    const char *code;     /* such as K0201 */
+    const char *file;     /* where it is */
+    uint32_t line, column;
+    const char *text;     /* what is wrong */
+    const char *hint;     /* what to do next */
+} kiln_live_message;
+
+/* What notify reports. All pointers are valid during the call only. */
+typedef struct kiln_live_event {
+    const char *type;   /* connected, disconnected, failed, mended or refused */
+    const char *asset;  /* failed, mended: the asset; else "" */
+    const char *reason; /* refused: why; else "" */
+    int resumed;        /* connected: what failed still fails. Otherwise forget that: failed is reported again for each asset that fails */
+    const kiln_live_message *messages; /* failed: why; none if the messages are those of an asset that it needs */
+    size_t count;
+} kiln_live_event;
+
 typedef struct kiln_live_options {
     const char *address;  /* of the watcher: host and port, with or without http://; NULL means "127.0.0.1:7171"; host names: see kiln_live_open */
     const char *token;    /* if the watcher listens beyond this machine; else NULL */
@@ -263,18 +283,23 @@ typedef struct kiln_live_options {
      * first time). kiln_live_poll calls it in load order: with the content for a resource that is new or has changed,
      * and with data NULL if only something that the resource needs has changed. data is valid only during the call.
      * None of these functions may be left by an exception or longjmp. A result other than 0 is a refusal: *value must
-     * be unchanged, and stays in use. load itself must unload the old value.
+     * be unchanged, and stays in use. load itself must unload the old value. If something that a value needs was
+     * replaced, load is called with data NULL also if the value is of a version that the watcher no longer has, because
+     * a newer one was refused or the resource was removed: resource then has the needs of that version.
      */
     int (*load)(void *user, kiln_live *live, const kiln_live_resource *resource, const void *data, size_t size, void **value);
 
     /* unload frees the value of a resource that is not used any more. NULL: nothing is called. */
     void (*unload)(void *user, kiln_live *live, const kiln_live_resource *resource, void *value);
 
+    /* notify reports events. NULL: nothing is called. */
+    void (*notify)(void *user, kiln_live *live, const kiln_live_event *event);
+
     /*
-     * notify reports the events "connected", "disconnected", "failed", "mended" and "refused", with an asset or a
-     * reason. NULL: nothing is called.
+     * For how many milliseconds nothing may come from the watcher, not even its sign of life, until the connection
+     * counts as broken. 0 means 60000.
      */
-    void (*notify)(void *user, kiln_live *live, const char *event, const char *text);
+    int patience;
 } kiln_live_options;
 
 /*
@@ -298,15 +323,15 @@ KILN_API void kiln_live_close(kiln_live *live);
 KILN_API int kiln_live_poll(kiln_live *live);
 
 /*
- * kiln_live_wait waits until data arrives, at most this many milliseconds: for loading screens and tools. Call
- * kiln_live_poll afterwards.
+ * kiln_live_wait waits until there is something to do for kiln_live_poll, at most this many milliseconds: for loading
+ * screens and tools. It needs no processor time. Call kiln_live_poll afterwards.
  */
 KILN_API void kiln_live_wait(kiln_live *live, int milliseconds);
 
 /* kiln_live_ready reports whether the list of resources and all content in use have arrived. */
 KILN_API int kiln_live_ready(const kiln_live *live);
 
-/* Look-ups. NULL if there is no such resource. */
+/* Look-ups. NULL if there is no such resource. kiln_live_find also finds one that was removed, as long as it is loaded. */
 KILN_API const kiln_live_resource *kiln_live_find(const kiln_live *live, uint32_t id);
 KILN_API const kiln_live_resource *kiln_live_find_uuid(const kiln_live *live, const uint8_t uuid[16], uint32_t sub);
 KILN_API const kiln_live_resource *kiln_live_find_name(const kiln_live *live, const char *name);
@@ -321,12 +346,14 @@ KILN_API const kiln_live_resource *kiln_live_at(const kiln_live *live, size_t in
 /*
  * kiln_live_use makes later polls load a resource and all that it needs, and keep them up to date. If there is no
  * resource of a name, the watcher is asked to build it, and it is used when it arrives. The watcher is not asked for
- * ids: before its first build has ended, an id may be unknown. Each use needs an unuse. Returns KILN_NOT_FOUND,
- * KILN_ROOM (no memory) or KILN_OK.
+ * ids: before its first build has ended, an id may be unknown. Each use needs an unuse. A name stays the same when the
+ * watcher is restarted, an id may not. A resource stays loaded until it is not used, and nothing that is loaded needs
+ * it, also if the watcher no longer has it. Returns KILN_NOT_FOUND, KILN_ROOM (no memory) or KILN_OK.
  */
 KILN_API int kiln_live_use(kiln_live *live, uint32_t id);
 KILN_API int kiln_live_use_name(kiln_live *live, const char *name);
 KILN_API int kiln_live_unuse(kiln_live *live, uint32_t id);
+KILN_API int kiln_live_unuse_name(kiln_live *live, const char *name);
 
 /* kiln_live_value returns the value of a resource from load, or NULL if it is not loaded (yet). */
 KILN_API void *kiln_live_value(const kiln_live *live, const kiln_live_resource *resource);
@@ -1927,6 +1954,8 @@ typedef int kilnl_socket;
 #define KILNL_MAX_REFUSAL 65536u /* most bytes of an error answer */
 #define KILNL_ADDRESSES 4
 #define KILNL_RETRY 500 /* in milliseconds */
+#define KILNL_PATIENCE 60000 /* the same */
+#define KILNL_NO_ID 0xFFFFFFFFu /* of a resource that does not exist */
 
 /* A growing buffer. If failed is set, nothing is added any more. */
 typedef struct kilnl_bytes {
@@ -2227,6 +2256,9 @@ typedef struct kilnl_slot {
     int loaded;
     uint8_t applied[32]; /* hash of what was loaded or refused */
     void *value;
+    int stale;              /* the value is of an older version, because a newer one was refused */
+    kiln_live_resource was; /* the resource that the value is of; its needs are the second half of held */
+    uint32_t *held;         /* what the value was made with: slots + 1, 0 for what was not there */
     int again; /* load it although it is unchanged */
     int told;  /* the watcher knows that it is used */
 
@@ -2243,6 +2275,7 @@ typedef struct kilnl_line {
     kilnl_socket socket;
     int state;
     kilnl_bytes in, out;
+    uint64_t came; /* when something arrived, or the connection was begun, in milliseconds */
 } kilnl_line;
 
 struct kiln_live {
@@ -2256,14 +2289,18 @@ struct kiln_live {
     uint32_t noise; /* random number for masks */
     char accept[32];
     kilnl_bytes message; /* fragments of a message, so far */
+    kilnl_bytes pages;   /* of a list or change, before the last one: the size of each as a size_t, and its text */
+    int listing;         /* they are those of a list */
     size_t taken;        /* number of received bytes that were read as frames */
-    int welcome;         /* the list of resources has arrived */
+    int welcome;         /* a list of resources has arrived */
     int inside, leaving; /* kiln_live_poll or _close is running; the game has called close in it */
-    int listing, changing; /* more pages follow */
     int refused;
 
-    char epoch[64];
-    uint64_t seq;
+    char epoch[64]; /* of the resources; "" before the first list */
+    uint64_t seq;   /* of the resources */
+    char coming[64]; /* epoch of the watcher; "" before its welcome */
+    int level;      /* the resources are the watcher's: numbers mean the same */
+    uint64_t beat;  /* how often it sends a sign of life, in milliseconds; 0: never */
 
     kilnl_slot *slots;
     size_t count, room;
@@ -2296,8 +2333,23 @@ static uint64_t kilnl_now(void) {
 #endif
 }
 
-static void kilnl_tell(kiln_live *l, const char *event, const char *text) {
-    if (l->o.notify && !l->leaving) l->o.notify(l->o.user, l, event, text);
+/* kilnl_left is the time until a moment. If it is more than most, the clock was set back, and the moment has come. */
+static uint64_t kilnl_left(uint64_t at, uint64_t most) {
+    uint64_t now = kilnl_now();
+    return at > now && at - now <= most ? at - now : 0;
+}
+
+static uint64_t kilnl_patience(const kiln_live *l) { return l->o.patience > 0 ? (uint64_t)l->o.patience : KILNL_PATIENCE; }
+
+static void kilnl_report(kiln_live *l, const kiln_live_event *e) {
+    if (l->o.notify && !l->leaving) l->o.notify(l->o.user, l, e);
+}
+
+static void kilnl_tell(kiln_live *l, const char *type, const char *reason) {
+    kiln_live_event e;
+    memset(&e, 0, sizeof e);
+    e.type = type, e.asset = "", e.reason = reason;
+    kilnl_report(l, &e);
 }
 
 static uint32_t kilnl_key_of(const uint8_t uuid[16], uint32_t sub) {
@@ -2361,6 +2413,17 @@ static kilnl_slot *kilnl_seek(const kiln_live *l, int t, uint32_t key, const kil
     return NULL;
 }
 
+/* kilnl_gone finds a removed resource that is still used or loaded, by its number. */
+static kilnl_slot *kilnl_gone(const kiln_live *l, uint32_t id) {
+    size_t size = (size_t)1 << l->bits, at = kilnl_start(l, id);
+    uint32_t found;
+    for (; (found = l->tables[at]) != 0; at = (at + 1) & (size - 1)) {
+        kilnl_slot *s = &l->slots[found - 1];
+        if (!s->here && s->r.id == id && (s->loaded || s->uses)) return s;
+    }
+    return NULL;
+}
+
 static kilnl_slot *kilnl_by_number(const kiln_live *l, uint32_t id) {
     kiln_live_resource like;
     like.id = id;
@@ -2376,6 +2439,7 @@ static kilnl_slot *kilnl_by_key(const kiln_live *l, const uint8_t uuid[16], uint
 
 KILN_API const kiln_live_resource *kiln_live_find(const kiln_live *l, uint32_t id) {
     kilnl_slot *s = kilnl_by_number(l, id);
+    if (!s) s = kilnl_gone(l, id);
     return s ? &s->r : NULL;
 }
 
@@ -2574,29 +2638,92 @@ KILN_API void kiln_live_log(kiln_live *l, const char *level, const char *text) {
     kilnl_say(l, &b);
 }
 
-/* kilnl_welcomed handles the welcome: either the watcher knew the state of the game, or it sends the whole list again. */
-static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed) {
+/*
+ * kilnl_welcomed handles the welcome: either the watcher knew the state of the game, or it sends the whole list again,
+ * as soon as it knows it. Until then the resources stay as they are.
+ */
+static void kilnl_welcomed(kiln_live *l, const char *epoch, int resumed, uint64_t beat) {
+    kiln_live_event e;
     size_t i;
-    l->epoch[0] = 0; /* an epoch that is too long is dropped: the next hello resumes nothing */
-    if (strlen(epoch) < sizeof l->epoch) memcpy(l->epoch, epoch, strlen(epoch) + 1);
-    if (!resumed) l->seq = 0, l->listing = 0;
-    l->welcome = resumed;
+    strcpy(l->coming, "?"); /* in place of an epoch that is too long: no watcher has it, so the next hello resumes nothing */
+    if (*epoch && strlen(epoch) < sizeof l->coming) memcpy(l->coming, epoch, strlen(epoch) + 1);
+    l->pages.size = 0;
+    l->level = resumed;
+    l->beat = beat;
     l->dirty = 1;
     for (i = 0; i < l->count; i++) l->slots[i].told = 0, l->slots[i].lost = 0;
     for (i = 0; i < l->wants; i++) kilnl_ask(l, l->wanted[i]);
-    kilnl_tell(l, "connected", resumed ? "resumed" : "");
+    memset(&e, 0, sizeof e);
+    e.type = "connected", e.asset = e.reason = "", e.resumed = resumed;
+    kilnl_report(l, &e);
 }
 
-/* kilnl_page ends a page. After the last page of a list, resources that are on no page are removed. */
-static void kilnl_page(kiln_live *l, int list, int more, uint64_t seq) {
+/* kilnl_read_page stores the resources of one page. It returns 0 if the page is not valid. */
+static int kilnl_read_page(kiln_live *l, char *data, size_t size, uint64_t *seq) {
+    kilnl_json j;
+    const char *key;
+    int first = 1;
+    j.at = data, j.end = data + size, j.bad = 0;
+    kilnl_must(&j, '{');
+    while ((key = kilnl_key(&j, &first)) != NULL) {
+        int begin = 1;
+        if (!strcmp(key, "seq")) *seq = kilnl_number(&j);
+        else if (!strcmp(key, "resources")) {
+            kilnl_must(&j, '[');
+            while (kilnl_item(&j, &begin)) kilnl_resource(l, &j);
+        } else if (!strcmp(key, "removed") && !l->listing) {
+            kilnl_must(&j, '[');
+            while (kilnl_item(&j, &begin)) {
+                kilnl_slot *s = kilnl_by_number(l, (uint32_t)kilnl_number(&j));
+                if (s) s->here = 0;
+            }
+        } else kilnl_skip(&j);
+    }
+    return !j.bad;
+}
+
+/* kilnl_listed ends a list: resources that are on no page are removed. One that is still used gives up its number. */
+static int kilnl_listed(kiln_live *l) {
     size_t i;
-    l->changing = more;
-    l->listing = list && more;
-    if (more) return;
-    for (i = 0; list && i < l->count; i++) l->slots[i].here &= l->slots[i].listed;
-    l->seq = seq;
-    l->welcome = 1;
+    for (i = 0; i < l->count; i++) l->slots[i].here &= l->slots[i].listed;
+    for (i = 0; i < l->count; i++) {
+        kilnl_slot *s = &l->slots[i];
+        if (s->here || (!s->loaded && !s->uses) || !kilnl_by_number(l, s->r.id)) continue;
+        s->r.id = KILNL_NO_ID - 1 - (uint32_t)i;
+        if (!kilnl_note(l, 0, s->r.id, i)) return 0;
+    }
+    return 1;
+}
+
+/*
+ * kilnl_page handles a page of a list or change. Nothing of it counts before the last one has arrived: the connection may
+ * break. It returns 0 if a page is not valid.
+ */
+static int kilnl_page(kiln_live *l, int list, int more, char *data, size_t size) {
+    size_t i, at, n;
+    uint64_t seq = 0;
+    int good = 1;
+    if (!l->coming[0] || (l->pages.size && l->listing != list)) return 0;
+    l->listing = list;
+    if (more) {
+        kilnl_add(&l->pages, &size, sizeof size);
+        kilnl_add(&l->pages, data, size);
+        return !l->pages.failed;
+    }
+    for (i = 0; list && i < l->count; i++) l->slots[i].listed = 0;
+    for (at = 0; good && at < l->pages.size; at += n) {
+        memcpy(&n, l->pages.data + at, sizeof n);
+        at += sizeof n;
+        good = kilnl_read_page(l, (char *)l->pages.data + at, n, &seq);
+    }
+    kilnl_empty(&l->pages);
+    good = good && kilnl_read_page(l, data, size, &seq) && (!list || kilnl_listed(l));
+    memcpy(l->epoch, l->coming, sizeof l->epoch);
+    l->seq = good ? seq : 0; /* of 0 no watcher resumes */
+    l->welcome |= list;
+    l->level = good;
     l->dirty = 1;
+    return good;
 }
 
 static void kilnl_forget_want(kiln_live *l, size_t i) {
@@ -2618,77 +2745,114 @@ static void kilnl_reload(kiln_live *l, kilnl_json *j, int all) {
     l->dirty = 1;
 }
 
-/* kilnl_type_of finds the type of a message. It copies the text, because reading strings in place would change the message. */
-static void kilnl_type_of(kilnl_json j, char *type, size_t room) {
+/*
+ * kilnl_kind_of finds the type of a message, and whether more pages follow. It copies the text, because reading strings
+ * in place would change the message.
+ */
+static void kilnl_kind_of(kilnl_json j, char *type, size_t room, int *more) {
     int first = 1;
     type[0] = 0;
+    *more = 0;
     kilnl_must(&j, '{');
     while (!j.bad && !kilnl_is(&j, '}')) {
         char *key, *value;
+        size_t n;
         if (!first) kilnl_must(&j, ',');
         first = 0;
         kilnl_space(&j);
         key = j.at;
         kilnl_skip(&j);
+        n = (size_t)(j.at - key);
         kilnl_must(&j, ':');
         kilnl_space(&j);
         value = j.at;
         kilnl_skip(&j);
-        if (!j.bad && j.at - value >= 2 && (size_t)(j.at - value) - 2 < room && value - key > 6 && memcmp(key, "\"type\"", 6) == 0) {
+        if (j.bad) return;
+        if (n >= 6 && memcmp(key, "\"more\"", 6) == 0) *more = j.at - value >= 4 && memcmp(value, "true", 4) == 0;
+        if (n >= 6 && memcmp(key, "\"type\"", 6) == 0 && j.at - value >= 2 && (size_t)(j.at - value) - 2 < room) {
             memcpy(type, value + 1, (size_t)(j.at - value) - 2);
             type[j.at - value - 2] = 0;
-            return;
         }
     }
+}
+
+/* kilnl_message reads a message of a failed asset. */
+static void kilnl_message(kilnl_json *j, kilnl_bytes *to) {
+    kiln_live_message m;
+    const char *key;
+    int first = 1;
+    memset(&m, 0, sizeof m);
+    m.severity = m.code = m.file = m.text = m.hint = "";
+    kilnl_must(j, '{');
+    while ((key = kilnl_key(j, &first)) != NULL) {
+        if (!strcmp(key, "severity")) m.severity = kilnl_string(j);
+        else if (!strcmp(key, "code")) m.code = kilnl_string(j);
+        else if (!strcmp(key, "file")) m.file = kilnl_string(j);
+        else if (!strcmp(key, "line")) m.line = (uint32_t)kilnl_number(j);
+        else if (!strcmp(key, "column")) m.column = (uint32_t)kilnl_number(j);
+        else if (!strcmp(key, "text")) m.text = kilnl_string(j);
+        else if (!strcmp(key, "hint")) m.hint = kilnl_string(j);
+        else kilnl_skip(j);
+    }
+    kilnl_add(to, &m, sizeof m);
+    if (to->failed) j->bad = 1;
+}
+
+/* kilnl_failed reports that an asset fails, or no longer does. */
+static void kilnl_failed(kiln_live *l, const char *type, const char *asset, const kilnl_bytes *messages) {
+    kiln_live_event e;
+    memset(&e, 0, sizeof e);
+    e.type = type, e.asset = asset, e.reason = "";
+    e.messages = (const kiln_live_message *)(const void *)messages->data;
+    e.count = messages->size / sizeof *e.messages;
+    kilnl_report(l, &e);
+}
+
+/* kilnl_other handles a message that is not a page. It returns 0 if the message is not valid. */
+static int kilnl_other(kiln_live *l, const char *type, kilnl_json *j) {
+    kilnl_bytes messages = {NULL, 0, 0, 0};
+    const char *key, *epoch = "", *asset = "", *reason = NULL;
+    int first = 1, resumed = 0, some = 0;
+    uint64_t beat = 0;
+    kilnl_must(j, '{');
+    while ((key = kilnl_key(j, &first)) != NULL) {
+        int begin = 1;
+        if (!strcmp(key, "epoch")) epoch = kilnl_string(j);
+        else if (!strcmp(key, "asset")) asset = kilnl_string(j);
+        else if (!strcmp(key, "reason")) reason = kilnl_string(j);
+        else if (!strcmp(key, "resumed")) resumed = kilnl_true(j);
+        else if (!strcmp(key, "beat")) beat = kilnl_number(j);
+        else if (!strcmp(key, "messages") && kilnl_is(j, '[')) {
+            while (kilnl_item(j, &begin)) kilnl_message(j, &messages);
+        } else if (!strcmp(key, "ids") && !strcmp(type, "reload")) {
+            some = 1;
+            kilnl_reload(l, j, 0);
+        } else kilnl_skip(j);
+    }
+    if (!j->bad) {
+        if (!strcmp(type, "welcome")) kilnl_welcomed(l, epoch, resumed, beat);
+        else if (!strcmp(type, "failed") || !strcmp(type, "mended")) kilnl_failed(l, type, asset, &messages);
+        else if (!strcmp(type, "reload") && !some) kilnl_reload(l, j, 1);
+        else if (!strcmp(type, "reply") && reason) kilnl_tell(l, "refused", reason);
+        else if (!strcmp(type, "refused")) {
+            l->refused = 1;
+            kilnl_tell(l, "refused", reason ? reason : "");
+            j->bad = 1;
+        }
+    }
+    kilnl_empty(&messages);
+    return !j->bad;
 }
 
 /* kilnl_heard handles a message. It returns 0 if the message is not valid. */
 static int kilnl_heard(kiln_live *l, char *data, size_t size) {
     kilnl_json j;
     char type[16];
-    const char *key, *epoch = "", *asset = "", *reason = NULL;
-    int first = 1, list, change, more = 0, resumed = 0, some = 0;
-    uint64_t seq = 0;
-    size_t i;
+    int more;
     j.at = data, j.end = data + size, j.bad = 0;
-    kilnl_type_of(j, type, sizeof type);
-    list = !strcmp(type, "list"), change = !strcmp(type, "changed");
-    for (i = 0; list && !l->listing && i < l->count; i++) l->slots[i].listed = 0;
-    kilnl_must(&j, '{');
-    while ((key = kilnl_key(&j, &first)) != NULL) {
-        int begin = 1;
-        if (!strcmp(key, "seq")) seq = kilnl_number(&j);
-        else if (!strcmp(key, "epoch")) epoch = kilnl_string(&j);
-        else if (!strcmp(key, "asset")) asset = kilnl_string(&j);
-        else if (!strcmp(key, "reason")) reason = kilnl_string(&j);
-        else if (!strcmp(key, "more")) more = kilnl_true(&j);
-        else if (!strcmp(key, "resumed")) resumed = kilnl_true(&j);
-        else if (!strcmp(key, "resources") && (list || change)) {
-            kilnl_must(&j, '[');
-            while (kilnl_item(&j, &begin)) kilnl_resource(l, &j);
-        } else if (!strcmp(key, "removed") && change) {
-            kilnl_must(&j, '[');
-            while (kilnl_item(&j, &begin)) {
-                kilnl_slot *s = kilnl_by_number(l, (uint32_t)kilnl_number(&j));
-                if (s) s->here = 0;
-            }
-        } else if (!strcmp(key, "ids") && !strcmp(type, "reload")) {
-            some = 1;
-            kilnl_reload(l, &j, 0);
-        } else kilnl_skip(&j);
-    }
-    if (j.bad) return 0;
-    if (list || change) kilnl_page(l, list, more, seq);
-    else if (!strcmp(type, "welcome")) kilnl_welcomed(l, epoch, resumed);
-    else if (!strcmp(type, "failed") || !strcmp(type, "mended")) kilnl_tell(l, type, asset);
-    else if (!strcmp(type, "reload") && !some) kilnl_reload(l, &j, 1);
-    else if (!strcmp(type, "reply") && reason) kilnl_tell(l, "refused", reason);
-    else if (!strcmp(type, "refused")) {
-        l->refused = 1;
-        kilnl_tell(l, "refused", reason ? reason : "");
-        return 0;
-    }
-    return 1;
+    kilnl_kind_of(j, type, sizeof type, &more);
+    if (!strcmp(type, "list") || !strcmp(type, "changed")) return kilnl_page(l, type[0] == 'l', more, data, size);
+    return kilnl_other(l, type, &j);
 }
 
 /* ---- connections ---- */
@@ -2714,6 +2878,7 @@ static kilnl_socket kilnl_new_socket(int family) {
 static int kilnl_call(kiln_live *l, kilnl_line *c) {
     int yes = 1;
     kilnl_hang_up(c);
+    c->came = kilnl_now();
     c->socket = kilnl_new_socket(l->where[l->address].ss_family);
     if (c->socket == KILNL_NONE) return 0;
 #ifdef _WIN32
@@ -2804,8 +2969,22 @@ static int kilnl_receive(kilnl_line *c, size_t limit) {
         if (n < 0 && KILNL_AGAIN) return 1;
         if (n <= 0) return 0;
         c->in.size += (size_t)n;
+        c->came = kilnl_now();
     }
     return 1;
+}
+
+/* kilnl_silent reports whether nothing has come for too long. */
+static int kilnl_silent(const kilnl_line *c, uint64_t most) {
+    uint64_t now = kilnl_now();
+    return now > c->came && now - c->came > most;
+}
+
+/* kilnl_expected is how long the watcher may be silent; 0: for ever, because it sends no signs of life. */
+static uint64_t kilnl_expected(const kiln_live *l) {
+    uint64_t most = kilnl_patience(l);
+    if (!l->coming[0]) return most;
+    return l->beat > most / 2 ? 2 * l->beat : l->beat ? most : 0;
 }
 
 /* kilnl_connected returns 1 if the connection is established, 0 if not yet, -1 if it failed. */
@@ -2914,8 +3093,11 @@ static int kilnl_frames(kiln_live *l) {
 static void kilnl_broken(kiln_live *l) {
     int was = l->talk.state == KILNL_OPEN;
     kilnl_hang_up(&l->talk);
-    l->message.size = 0;
-    l->listing = l->changing = 0;
+    if (l->fetching < 0) kilnl_hang_up(&l->fetch);
+    l->message.size = l->pages.size = 0;
+    l->coming[0] = 0;
+    l->level = 0;
+    l->beat = 0;
     l->retry = kilnl_now() + KILNL_RETRY;
     if (was) kilnl_tell(l, "disconnected", "");
 }
@@ -2947,7 +3129,7 @@ static void kilnl_talk(kiln_live *l) {
     int there = 1, ok = 1;
     kilnl_line *c = &l->talk;
     if (c->state == KILNL_OFF) {
-        if (!l->refused && kilnl_now() >= l->retry && !kilnl_call(l, c)) kilnl_unreached(l);
+        if (!l->refused && !kilnl_left(l->retry, KILNL_RETRY) && !kilnl_call(l, c)) kilnl_unreached(l);
         return;
     }
     if (c->state == KILNL_CONNECTING) {
@@ -2970,6 +3152,7 @@ static void kilnl_talk(kiln_live *l) {
         if (c->state == KILNL_OPEN && !kilnl_frames(l)) ok = 0;
         if (ok) ok = kilnl_send(c);
     }
+    if (ok && kilnl_expected(l) && kilnl_silent(c, kilnl_expected(l))) ok = 0;
     if (there < 0 || !ok) {
         int reached = c->state == KILNL_OPEN;
         kilnl_broken(l);
@@ -2991,7 +3174,7 @@ static void kilnl_ask_content(kiln_live *l, size_t slot) {
     if (!path.failed) kilnl_request_head(l, &l->fetch.out, (const char *)path.data);
     kilnl_add_text(&l->fetch.out, "\r\n");
     kilnl_empty(&path);
-    if (l->fetch.state == KILNL_OPEN) l->fetch.state = KILNL_SENDING;
+    if (l->fetch.state == KILNL_OPEN) l->fetch.state = KILNL_SENDING, l->fetch.came = kilnl_now();
 }
 
 /* kilnl_arrived stores a complete content, if it is still needed. */
@@ -3002,7 +3185,8 @@ static void kilnl_arrived(kiln_live *l) {
     l->dirty = 1;
     if (memcmp(l->fetched, s->r.hash, 32) != 0 || s->have) return;
     if (l->status != 200) {
-        s->lost = 1;
+        if (l->status == 404) s->lost = 1;
+        else l->fetch_retry = kilnl_now() + KILNL_RETRY;
         return;
     }
     kiln_hash(l->fetch.in.data, (size_t)l->length, hash);
@@ -3049,10 +3233,17 @@ static int kilnl_answer(kiln_live *l) {
 static void kilnl_get(kiln_live *l) {
     kilnl_line *c = &l->fetch;
     int there = 1, ok = 1;
-    if (l->fetching < 0) return;
+    if (l->fetching < 0) {
+        if (c->state == KILNL_OPEN && (!kilnl_receive(c, 1) || c->in.size)) kilnl_hang_up(c); /* nothing may come now but the end */
+        return;
+    }
     if (c->state == KILNL_OFF) {
-        if (kilnl_now() < l->fetch_retry || !kilnl_call(l, c)) return;
-        if (l->fetching >= 0) kilnl_ask_content(l, (size_t)l->fetching);
+        if (kilnl_left(l->fetch_retry, KILNL_RETRY)) return;
+        if (!kilnl_call(l, c)) {
+            l->fetch_retry = kilnl_now() + KILNL_RETRY / 10;
+            return;
+        }
+        kilnl_ask_content(l, (size_t)l->fetching);
     }
     if (c->state == KILNL_CONNECTING) {
         there = kilnl_connected(c);
@@ -3064,6 +3255,7 @@ static void kilnl_get(kiln_live *l) {
         if (c->in.size) ok = kilnl_answer(l) && (ok || l->fetching < 0);
         else if (c->state == KILNL_HEAD) ok = kilnl_answer(l) && ok;
     }
+    if (l->fetching >= 0 && kilnl_silent(c, kilnl_patience(l))) ok = 0;
     if (there < 0 || !ok) {
         kilnl_hang_up(c);
         if (l->fetching >= 0) l->fetch_retry = kilnl_now() + KILNL_RETRY / 10;
@@ -3073,7 +3265,13 @@ static void kilnl_get(kiln_live *l) {
 
 /* ---- resources in use, in load order ---- */
 
-/* kilnl_visit appends a slot after all that it needs. depth limits circles and hostile chains. */
+/* kilnl_held is the number of resources that a value was made with. */
+static uint32_t kilnl_held(const kilnl_slot *s) { return s->loaded ? s->was.required + s->was.optional : 0; }
+
+/*
+ * kilnl_visit appends a slot after all that it needs, and all that its value was made with. depth limits circles and
+ * hostile chains.
+ */
 static void kilnl_visit(kiln_live *l, kilnl_slot *s, int depth) {
     uint32_t i;
     if (s->mark || depth > KILNI_CHAIN) return;
@@ -3081,6 +3279,9 @@ static void kilnl_visit(kiln_live *l, kilnl_slot *s, int depth) {
     for (i = 0; s->here && i < s->r.required + s->r.optional; i++) {
         kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
         if (need) kilnl_visit(l, need, depth + 1);
+    }
+    for (i = 0; i < kilnl_held(s); i++) {
+        if (s->held[i]) kilnl_visit(l, &l->slots[s->held[i] - 1], depth + 1);
     }
     l->order[l->ordered++] = (uint32_t)(s - l->slots);
 }
@@ -3123,12 +3324,32 @@ static int kilnl_differs(const kilnl_slot *s) {
     return s->again || memcmp(s->applied, s->r.hash, 32) != 0;
 }
 
-/* kilnl_due reports whether something that a slot needs was just replaced, or is about to be. */
+/* kilnl_need is what a slot needs, as slot + 1, or 0 if it is not loaded. */
+static uint32_t kilnl_need(const kiln_live *l, const kilnl_slot *s, uint32_t i) {
+    const kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
+    return need && need->loaded ? (uint32_t)(need - l->slots) + 1 : 0;
+}
+
+/* kilnl_due reports whether something that a slot needs was just replaced, or is about to be, or came or went. */
 static int kilnl_due(const kiln_live *l, const kilnl_slot *s) {
-    uint32_t i;
-    for (i = 0; s->here && i < s->r.required + s->r.optional; i++) {
+    uint32_t i, n = s->r.required + s->r.optional;
+    if (!s->here) return 0;
+    for (i = 0; i < n; i++) {
         const kilnl_slot *need = kilnl_by_number(l, s->r.needs[i]);
         if (need && need->fresh) return 1;
+    }
+    if (!s->loaded || s->stale) return 0;
+    for (i = 0; i < n && n == kilnl_held(s); i++) {
+        if (kilnl_need(l, s, i) != s->held[i]) return 1;
+    }
+    return n != kilnl_held(s);
+}
+
+/* kilnl_due_old is kilnl_due for a value of an older version: something that it was made with was replaced. */
+static int kilnl_due_old(const kiln_live *l, const kilnl_slot *s) {
+    uint32_t i;
+    for (i = 0; (s->stale || !s->here) && i < kilnl_held(s); i++) {
+        if (s->held[i] && l->slots[s->held[i] - 1].fresh) return 1;
     }
     return 0;
 }
@@ -3138,15 +3359,43 @@ static void kilnl_list_id(kilnl_bytes *b, uint32_t id) {
     kilnl_add_number(b, id);
 }
 
+/*
+ * kilnl_hold returns what a value is made with now, for held, or NULL if there is no memory. What a resource needs and was
+ * removed has no number for the game from now on, or kiln_live_find would find it as long as others use it.
+ */
+static uint32_t *kilnl_hold(const kiln_live *l, kilnl_slot *s) {
+    uint32_t i, n = s->r.required + s->r.optional;
+    uint32_t *needs = (uint32_t *)(void *)s->memory; /* r.needs */
+    uint32_t *held = (uint32_t *)KILN_LIVE_REALLOC(NULL, ((size_t)n + 1) * 2 * sizeof *held);
+    for (i = 0; held && i < n; i++) {
+        held[i] = kilnl_need(l, s, i);
+        if (!kilnl_by_number(l, needs[i])) needs[i] = KILNL_NO_ID;
+    }
+    return held;
+}
+
+/* kilnl_rebind tells the game that something was replaced that an older version of a resource was made with. */
+static void kilnl_rebind(kiln_live *l, kilnl_slot *s) {
+    uint32_t i, n = kilnl_held(s);
+    for (i = 0; i < n; i++) s->held[n + i] = s->held[i] ? l->slots[s->held[i] - 1].r.id : KILNL_NO_ID;
+    s->was.id = s->r.id, s->was.name = s->r.name, s->was.type = s->r.type, s->was.needs = s->held + n;
+    if (l->o.load) l->o.load(l->o.user, l, &s->was, NULL, 0, &s->value);
+    s->fresh = 1;
+}
+
 /* kilnl_load_one calls the game's load, and records the result. */
 static void kilnl_load_one(kiln_live *l, kilnl_slot *s, int content, kilnl_bytes *swapped, kilnl_bytes *refused, kilnl_bytes *used) {
     void *value = s->loaded ? s->value : NULL;
     const void *data = content ? (s->content ? (const void *)s->content : (const void *)"") : NULL;
-    int wrong = kilnl_missing(l, s) ? -1 : l->o.load && l->o.load(l->o.user, l, &s->r, data, content ? (size_t)s->r.size : 0, &value) ? 1 : 0;
+    uint32_t *held = kilnl_hold(l, s);
+    int wrong = !held || kilnl_missing(l, s) ? -1 : l->o.load && l->o.load(l->o.user, l, &s->r, data, content ? (size_t)s->r.size : 0, &value) ? 1 : 0;
     if (content && wrong != -1) memcpy(s->applied, s->r.hash, 32);
     s->again = 0;
     kilnl_drop_content(s);
     if (wrong) {
+        KILN_LIVE_FREE(held);
+        s->stale |= content;
+        if (kilnl_due_old(l, s)) kilnl_rebind(l, s);
         if (refused->size) kilnl_add_text(refused, ",");
         kilnl_add_text(refused, "{\"id\":");
         kilnl_add_number(refused, s->r.id);
@@ -3155,24 +3404,33 @@ static void kilnl_load_one(kiln_live *l, kilnl_slot *s, int content, kilnl_bytes
         kilnl_add_text(refused, wrong == -1 ? "\",\"reason\":\"something that it requires is not there\"}" : "\",\"reason\":\"the game's loader refused it\"}");
         return;
     }
+    KILN_LIVE_FREE(s->held);
+    s->held = held;
+    s->was = s->r;
     s->value = value;
     s->loaded = s->fresh = 1;
+    s->stale = 0;
     kilnl_list_id(swapped, s->r.id);
-    if (!s->told) s->told = 1, kilnl_list_id(used, s->r.id);
+    if (!s->told && l->level) s->told = 1, kilnl_list_id(used, s->r.id);
 }
 
-/* kilnl_unload unloads what is no longer in use. */
+static void kilnl_unload_one(kiln_live *l, kilnl_slot *s) {
+    if (s->loaded && l->o.unload) l->o.unload(l->o.user, l, &s->r, s->value);
+    s->loaded = s->stale = 0;
+    s->value = NULL;
+    KILN_LIVE_FREE(s->held);
+    s->held = NULL;
+    memset(s->applied, 0, 32);
+    kilnl_drop_content(s);
+}
+
+/* kilnl_unload unloads what no slot in the order needs, each before what it was made with. */
 static void kilnl_unload(kiln_live *l) {
-    size_t i;
+    size_t i, kept = l->ordered;
     for (i = 0; i < l->count; i++) {
-        kilnl_slot *s = &l->slots[i];
-        if (s->mark || (!s->loaded && !s->have)) continue;
-        if (s->loaded && l->o.unload) l->o.unload(l->o.user, l, &s->r, s->value);
-        s->loaded = 0;
-        s->value = NULL;
-        memset(s->applied, 0, 32);
-        kilnl_drop_content(s);
+        if (!l->slots[i].mark && (l->slots[i].loaded || l->slots[i].have)) kilnl_visit(l, &l->slots[i], 0);
     }
+    while (l->ordered > kept) kilnl_unload_one(l, &l->slots[l->order[--l->ordered]]);
 }
 
 static void kilnl_say_applied(kiln_live *l, kilnl_bytes *swapped, kilnl_bytes *refused, kilnl_bytes *used) {
@@ -3185,7 +3443,8 @@ static void kilnl_say_applied(kiln_live *l, kilnl_bytes *swapped, kilnl_bytes *r
     kilnl_add_text(&b, "],\"refused\":[");
     kilnl_add(&b, refused->data, refused->size);
     kilnl_add_text(&b, "]}");
-    kilnl_say(l, &b);
+    if (l->level) kilnl_say(l, &b); /* else the numbers mean nothing to the watcher */
+    else kilnl_empty(&b);
     if (used->size) {
         kilnl_begin(&b, "used");
         kilnl_add_text(&b, ",\"ids\":[");
@@ -3229,25 +3488,26 @@ static int kilnl_apply(kiln_live *l) {
     for (i = 0; i < l->ordered; i++) {
         kilnl_slot *s = &l->slots[l->order[i]];
         s->fresh = kilnl_due(l, s);
-        if (s->fresh && !s->loaded) s->again = 1; /* it was refused, perhaps because something was missing that arrives now */
-        s->fresh |= kilnl_differs(s);
+        if (s->fresh && (!s->loaded || s->stale)) s->again = 1; /* it was refused, perhaps because something was missing that arrives now */
+        s->fresh |= kilnl_differs(s) || kilnl_due_old(l, s);
         if (!kilnl_differs(s) || s->have) continue;
         l->waiting = 1;
-        if (l->fetching < 0 && !s->lost) kilnl_ask_content(l, l->order[i]);
+        if (l->fetching < 0 && !s->lost && !kilnl_left(l->fetch_retry, KILNL_RETRY)) kilnl_ask_content(l, l->order[i]);
     }
     if (l->waiting) return 0;
     for (i = 0; i < l->ordered; i++) l->slots[l->order[i]].fresh = 0;
     for (i = 0; i < l->ordered && !l->leaving; i++) {
         kilnl_slot *s = &l->slots[l->order[i]];
-        int content = kilnl_differs(s);
-        if (!content && !kilnl_due(l, s)) {
-            if (s->loaded && s->here && !s->told) s->told = 1, kilnl_list_id(&used, s->r.id);
+        int content = kilnl_differs(s), old = !content && kilnl_due_old(l, s);
+        if (old) kilnl_rebind(l, s);
+        else if (content || kilnl_due(l, s)) kilnl_load_one(l, s, content, &swapped, &refused, &used);
+        else {
+            if (s->loaded && s->here && !s->told && l->level) s->told = 1, kilnl_list_id(&used, s->r.id);
             continue;
         }
-        kilnl_load_one(l, s, content, &swapped, &refused, &used);
         done++;
     }
-    if (!l->leaving) kilnl_unload(l);
+    if (!l->leaving && kilnl_plan(l)) kilnl_unload(l);
     kilnl_say_applied(l, &swapped, &refused, &used);
     return done;
 }
@@ -3356,13 +3616,17 @@ KILN_API void kiln_live_close(kiln_live *l) {
     l->leaving = 1;
     if (l->inside) return; /* the running call closes it */
     l->inside = 1;
-    for (i = 0; i < l->count; i++) l->slots[i].mark = 0;
-    kilnl_unload(l);
-    for (i = 0; i < l->count; i++) KILN_LIVE_FREE(l->slots[i].memory);
+    for (i = 0; i < l->count; i++) l->slots[i].uses = 0;
+    if (kilnl_plan(l)) kilnl_unload(l);
+    for (i = 0; i < l->count; i++) {
+        kilnl_unload_one(l, &l->slots[i]); /* without memory for an order */
+        KILN_LIVE_FREE(l->slots[i].memory);
+    }
     while (l->wants) kilnl_forget_want(l, 0);
     kilnl_hang_up(&l->talk);
     kilnl_hang_up(&l->fetch);
     kilnl_empty(&l->message);
+    kilnl_empty(&l->pages);
     KILN_LIVE_FREE(l->wanted);
     KILN_LIVE_FREE(l->slots);
     KILN_LIVE_FREE(l->tables);
@@ -3378,7 +3642,7 @@ static int kilnl_poll(kiln_live *l) {
     kilnl_talk(l);
     if (l->leaving) return 0;
     kilnl_get(l);
-    if (!l->welcome || l->changing || (!l->dirty && !l->waiting)) return 0;
+    if (!l->welcome || (!l->dirty && !l->waiting)) return 0;
     if (!l->dirty && l->fetching >= 0) return 0;
     done = kilnl_apply(l);
     if (!l->leaving) kilnl_get(l);
@@ -3395,13 +3659,20 @@ KILN_API int kiln_live_poll(kiln_live *l) {
     return done;
 }
 
+/* kilnl_until shortens a wait to what is left until a moment. */
+static void kilnl_until(int *milliseconds, uint64_t at, uint64_t most) {
+    uint64_t left = kilnl_left(at, most);
+    if (*milliseconds < 0 || left < (uint64_t)*milliseconds) *milliseconds = (int)left;
+}
+
 KILN_API void kiln_live_wait(kiln_live *l, int milliseconds) {
     struct pollfd p[2];
     kilnl_line *lines[2];
     unsigned n = 0;
     int i;
+    uint64_t expected = kilnl_expected(l);
     lines[0] = &l->talk, lines[1] = &l->fetch;
-    if (l->dirty && l->welcome && !l->changing) return;
+    if (l->dirty && l->welcome) return;
     for (i = 0; i < 2; i++) {
         if (lines[i]->state == KILNL_OFF) continue;
         p[n].fd = lines[i]->socket;
@@ -3409,8 +3680,11 @@ KILN_API void kiln_live_wait(kiln_live *l, int milliseconds) {
         if (lines[i]->state == KILNL_CONNECTING || lines[i]->out.size) p[n].events = POLLIN | POLLOUT;
         p[n++].revents = 0;
     }
-    if (l->talk.state == KILNL_OFF && milliseconds > KILNL_RETRY / 10) milliseconds = KILNL_RETRY / 10;
-    if (l->fetch.state == KILNL_OFF && l->fetching >= 0 && milliseconds > 5) milliseconds = 5;
+    if (l->talk.state != KILNL_OFF) {
+        if (expected) kilnl_until(&milliseconds, l->talk.came + expected + 1, expected + 1);
+    } else if (!l->refused) kilnl_until(&milliseconds, l->retry, KILNL_RETRY);
+    if (l->fetch.state != KILNL_OFF && l->fetching >= 0) kilnl_until(&milliseconds, l->fetch.came + kilnl_patience(l) + 1, kilnl_patience(l) + 1);
+    else if (l->fetching >= 0 || (l->waiting && kilnl_left(l->fetch_retry, KILNL_RETRY))) kilnl_until(&milliseconds, l->fetch_retry, KILNL_RETRY);
 #ifdef _WIN32
     if (!n) Sleep((DWORD)milliseconds);
     else
@@ -3418,7 +3692,7 @@ KILN_API void kiln_live_wait(kiln_live *l, int milliseconds) {
         KILNL_POLL(p, n, milliseconds);
 }
 
-KILN_API int kiln_live_ready(const kiln_live *l) { return l->welcome && !l->changing && !l->dirty && !l->waiting && !l->wants; }
+KILN_API int kiln_live_ready(const kiln_live *l) { return l->welcome && !l->dirty && !l->waiting && !l->wants; }
 
 KILN_API int kiln_live_use(kiln_live *l, uint32_t id) {
     kilnl_slot *s = kilnl_by_number(l, id);
@@ -3443,12 +3717,34 @@ KILN_API int kiln_live_use_name(kiln_live *l, const char *name) {
     return KILN_OK;
 }
 
-KILN_API int kiln_live_unuse(kiln_live *l, uint32_t id) {
-    kilnl_slot *s = kilnl_by_number(l, id);
+static int kilnl_unuse(kiln_live *l, kilnl_slot *s) {
     if (!s || !s->uses) return KILN_NOT_FOUND;
     s->uses--;
     l->dirty = 1;
     return KILN_OK;
+}
+
+KILN_API int kiln_live_unuse(kiln_live *l, uint32_t id) {
+    kilnl_slot *s = kilnl_by_number(l, id);
+    return kilnl_unuse(l, s ? s : kilnl_gone(l, id));
+}
+
+KILN_API int kiln_live_unuse_name(kiln_live *l, const char *name) {
+    kiln_live_resource like;
+    kilnl_slot *s;
+    size_t i;
+    like.name = name;
+    s = kilnl_seek(l, 2, kilnl_name_key(name), &like);
+    if (s && s->uses) return kilnl_unuse(l, s);
+    for (i = 0; i < l->wants; i++) {
+        if (strcmp(l->wanted[i], name) != 0) continue;
+        kilnl_forget_want(l, i);
+        return KILN_OK;
+    }
+    for (i = 0; i < l->count; i++) { /* it was removed */
+        if (!l->slots[i].here && l->slots[i].uses && strcmp(l->slots[i].r.name, name) == 0) return kilnl_unuse(l, &l->slots[i]);
+    }
+    return KILN_NOT_FOUND;
 }
 
 #endif /* KILN_LIVE_IMPLEMENTATION */

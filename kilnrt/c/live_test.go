@@ -60,19 +60,26 @@ func TestFuzzLive(t *testing.T) {
 	list := `{"type":"list","seq":3,"resources":[` + resource(0, "a", "A", "") + "," + resource(1, "b", "B", `,"needs":[0],"uses":[9,2]`) + `],"more":true}`
 	rest := `{"seq":3,"resources":[` + resource(2, `über/\"x\" \ud83d\ude00`, "", `,"needs":[1]`) + `],"type":"list","other":{"x":[1,{"y":null}]}}`
 	changed := `{"type":"changed","seq":4,"resources":[` + resource(0, "a", "content", "") + `],"removed":[1],"order":[0,1]}`
+	other := strings.NewReplacer(`"epoch":"e"`, `"epoch":"f"`, "}", `,"beat":100}`).Replace(welcome)
+	failed := `{"type":"failed","seq":4,"asset":"a","messages":[{"severity":"error","code":"K1","file":"a","line":3,"column":1,` +
+		`"text":"x","hint":"y","more":["z"]},{}],"resources":[0]}`
 	turns := []byte{stepTurn, stepTurn, stepTurn, stepTurn, stepTurn, stepTurn}
 	begin := steps(said(stepFrame, welcome, list), said(stepMessage, rest), []byte{stepUse, 2, stepUse, 0}, said(stepUseName, "late"), turns)
+	again := []byte{stepEnd, 0, stepTurn, stepTime, 60, stepTurn, stepTurn} // another connection
 	fuzz(t, "fuzz_live", 4096, map[string][]byte{
 		"list":    begin,
 		"changed": steps(begin, said(stepMessage, changed), turns, said(stepMessage, `{"type":"reload"}`, `{"type":"reload","ids":[0,7]}`), turns, []byte{stepUnuse, 0, stepUnuse, 2}, turns),
-		"told": steps(begin, said(stepMessage, `{"type":"failed","seq":4,"asset":"a","messages":[{"text":"x"}],"resources":[0]}`, `{"type":"mended","seq":5,"asset":"a"}`,
+		"told": steps(begin, said(stepMessage, failed, `{"type":"mended","seq":5,"asset":"a"}`,
 			`{"type":"reply","request":1,"ids":[1]}`, `{"type":"reply","request":1,"reason":"no \u00e9 \n"}`, `{"type":"new"}`, `{"type":"refused","reason":"enough"}`), turns),
 		"again":   steps(begin, []byte{stepEnd, 0, stepTurn, stepTime, 60, stepTurn, stepTurn, stepTurn}, said(stepFrame, strings.Replace(welcome, "false", "true", 1), changed), turns),
 		"pieces":  steps([]byte{stepMood, 3 << 3}, said(stepTalk, "\x89\x03abc", "\x01\x05{\"typ", "\x80\x0ee\":\"welcome\"} ", "\x88\x00"), turns, turns),
 		"moods":   steps(begin, []byte{stepMood, 1}, said(stepMessage, changed), turns, []byte{stepMood, 2}, turns, []byte{stepMood, 4, stepEnd, 1, stepEnd, 0}, turns, []byte{stepTime, 255}, turns),
 		"answers": steps(said(stepMessage, welcome, list, rest), []byte{stepUse, 0, stepPoll, stepPoll}, said(stepFetch, "HTTP/1.1 200 OK\r\nContent-Le", "ngth: 1\r\nConnection: close\r\n\r\nX"), []byte{stepPoll, stepPoll}, turns),
-		"find":    steps(begin, said(stepFind, "a", "", "b"), []byte{stepWait}),
-		"closed":  steps([]byte{stepWait, 1}, begin), "closed in load": steps([]byte{stepWait, 2}, begin, turns), "closed in another load": steps([]byte{stepWait, 3}, begin, turns),
+		"restarted": steps(begin, again, said(stepFrame, other, strings.ReplaceAll(list, `"needs":[0],`, ""), `{"type":"list","seq":3}`), turns,
+			[]byte{stepUnuse, 2}, turns, said(stepMessage, `{"type":"alive"}`), []byte{stepTime, 255, stepWait, 0}, turns),
+		"half a list": steps(begin, again, said(stepFrame, other, list), again, said(stepFrame, welcome, list, rest), turns),
+		"find":        steps(begin, said(stepFind, "a", "", "b"), []byte{stepWait}),
+		"closed":      steps([]byte{stepWait, 1}, begin), "closed in load": steps([]byte{stepWait, 2}, begin, turns), "closed in another load": steps([]byte{stepWait, 3}, begin, turns),
 		"closed while told": steps(begin, []byte{stepWait, 1}, said(stepFrame, `{"type":"failed","seq":4,"asset":"a"}`, `{"type":"mended","seq":4,"asset":"a"}`), turns),
 		"closed when gone":  steps(begin, []byte{stepWait, 1, stepEnd, 0}, turns),
 	})

@@ -120,11 +120,14 @@ func TestFuzz(t *testing.T) {
 	}
 }
 
-// TestLoaders checks that a loader of the live client that throws or never ends does not block other resources.
+// TestLoaders checks that a loader of the live client that throws or never ends does not block other resources, and that what a loader is given
+// stays loaded.
 func TestLoaders(t *testing.T) {
 	const want = `the loader of never has not come to an end after 0.03 s; thrown; rejected; content of good
 unloaded 1
 never now; throws now; rejects now
+in use: unloaded 0
+released: unloaded 1
 fetching slow has not come to an end after 0.03 s
 content of slow
 `

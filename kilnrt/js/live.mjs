@@ -87,6 +87,24 @@ function then(a, b) {
   };
 }
 
+// A Value is the result of a loader. It is unloaded when neither an entry nor another value uses it: one that was refused,
+// or whose resource was removed, was made with values that may have been replaced meanwhile.
+class Value {
+  uses = 0;
+  constructor(it, of) { this.it = it; this.of = of.filter(Boolean); }
+
+  use() {
+    if (this.uses++ === 0) for (const v of this.of) v.use();
+    return this;
+  }
+
+  end() {
+    if (--this.uses > 0) return;
+    this.it?.unload?.();
+    for (const v of this.of) v.end();
+  }
+}
+
 /** LiveResource is a resource of the watcher. */
 class LiveResource {
   constructor(line) {
@@ -118,7 +136,7 @@ class Handle {
   }
 
   /** value is the result of the loader, as of the last poll(). */
-  get value() { return this.#entry.value; }
+  get value() { return this.#entry.value.it; }
 
   /** resource is the resource that it was loaded from. */
   get resource() { return this.#entry.resource; }
@@ -136,7 +154,8 @@ class Handle {
  * platform is the platform of the content; token, if the watcher listens beyond this machine; notify is called with
  * {type: "connected" | "disconnected" | "arrived" | "failed" | "mended", ...}; WebSocket and fetch replace the global
  * ones; signal is an AbortSignal that ends the wait; patience is the time in milliseconds that a loader or a fetch may
- * take, 60000 by default: after that it has failed, so that nothing waits for it forever.
+ * take, 60000 by default: after that it has failed, so that nothing waits for it forever. If nothing comes from the
+ * watcher for so long, not even its sign of life, the connection counts as broken.
  */
 export async function connect(address = "http://127.0.0.1:7171", options = {}) {
   const library = new LiveLibrary(address, options);
@@ -152,12 +171,13 @@ export async function connect(address = "http://127.0.0.1:7171", options = {}) {
 
 /** LiveLibrary is the content of a platform in a watcher, and its loaded resources. */
 export class LiveLibrary {
-  #address; #options; #socket; #closed = false; #wait = FIRST_RETRY;
+  #address; #options; #socket; #closed = false; #wait = FIRST_RETRY; #late;
   #loaders = new Map(); #table = new Table(); #news = new Table();
   #loaded = new Map(); // by key: {key, resource, value, needs, refs, next}
   #order = []; #known = new Set();
   #incoming = null; #arrived = null; #busy = Promise.resolve(); #staging = false;
-  #epoch = ""; #seq = 0; #page = null;
+  #epoch = ""; #seq = 0; #page = null; // epoch and seq are of #news: the state to resume
+  #coming = ""; #level = false; // epoch of the watcher; #news is of its epoch, so numbers mean the same
   #requests = new Map(); #asked = 0; #unsaid = []; #told = []; // calls that wait for the next change
   #begin; #refuse;
 
@@ -213,8 +233,8 @@ export class LiveLibrary {
       for (const table of [this.#table, this.#news]) {
         const resource = look(table);
         if (!resource) continue;
+        const plan = new Plan(this, table, null);
         try {
-          const plan = new Plan(this, table, null);
           const root = plan.add(resource, 0);
           await plan.make();
           if (root.error) throw plan.undo(root.error);
@@ -223,6 +243,8 @@ export class LiveLibrary {
         } catch (e) {
           error = e;
           if (e.code !== "gone") throw e;
+        } finally {
+          plan.unpin();
         }
       }
       if (error.code !== "gone" || this.#closed) throw error;
@@ -250,7 +272,7 @@ export class LiveLibrary {
       this.#known.add(entry.key);
       this.#order.push(entry.key);
     }
-    this.#say({ type: "used", ids: [entry.resource.id] });
+    if (this.#level) this.#say({ type: "used", ids: [entry.resource.id] }); // else sayUsed reports it, with the number that it has then
   }
 
   /** drop removes a reference to an entry. */
@@ -260,11 +282,10 @@ export class LiveLibrary {
       const e = queue.shift();
       if (!e || --e.refs > 0) continue;
       this.#loaded.delete(e.key);
-      gone.push(e.value);
-      if (e.next?.made) gone.push(e.next.value);
+      gone.push(e.value, e.next?.value);
       queue.push(...(e.next?.needs ?? []), ...e.needs);
     }
-    for (const value of gone) value?.unload?.();
+    for (const value of gone) value?.end();
   }
 
   /** fetchBytes fetches content by its hash. */
@@ -299,15 +320,15 @@ export class LiveLibrary {
     }
     for (const entry of [...this.#loaded.values()]) {
       const next = entry.next;
-      if (!next) continue;
+      if (!next || this.#loaded.get(entry.key) !== entry) continue; // the latter: the one before was the last to need it
       entry.next = undefined;
-      if (next.made) gone.push(entry.value);
+      gone.push(entry.value);
       const before = entry.needs;
       Object.assign(entry, { resource: next.resource, value: next.value, needs: next.needs });
       for (const need of before) this.drop(need);
     }
-    for (const value of gone) value?.unload?.();
-    this.#say({ type: "applied", seq: arrived.change.seq, swapped, refused });
+    for (const value of gone) value.end();
+    if (this.#level) this.#say({ type: "applied", seq: arrived.change.seq, swapped, refused });
     return done;
   }
 
@@ -338,6 +359,7 @@ export class LiveLibrary {
         setTimeout(() => this.#stage(), LAST_RETRY);
         return;
       } finally {
+        plan.unpin();
         this.#staging = false;
       }
       this.#stage();
@@ -359,6 +381,7 @@ export class LiveLibrary {
       const was = this.connected;
       this.connected = false;
       this.#page = null;
+      clearTimeout(this.#late);
       for (const { no } of this.#requests.values()) no(wrong("the connection broke while the watcher built it"));
       this.#requests.clear();
       if (was) this.#notify({ type: "disconnected" });
@@ -366,6 +389,12 @@ export class LiveLibrary {
       setTimeout(() => this.#connect(), this.#wait);
       this.#wait = Math.min(2 * this.#wait, LAST_RETRY);
     };
+    const silent = (most) => { // nothing has come for so long
+      clearTimeout(this.#late);
+      if (most) this.#late = setTimeout(() => { socket.close(); end(); }, most);
+    };
+    let most = this.patience; // until the welcome
+    silent(most);
     socket.onopen = () => {
       const { game, platform, parcels } = this.#options;
       socket.send(JSON.stringify({ type: "hello", version: VERSION, client: "live.mjs", game, platform, parcels, epoch: this.#epoch, seq: this.#seq, list: true }));
@@ -373,7 +402,10 @@ export class LiveLibrary {
     socket.onmessage = ({ data }) => {
       if (ended) return;
       try {
-        this.#heard(JSON.parse(data));
+        const m = JSON.parse(data);
+        if (m.type === "welcome") most = m.beat > 0 ? Math.max(this.patience, 2 * m.beat) : 0;
+        silent(most);
+        this.#heard(m);
       } catch (error) { // not a watcher of Kiln
         socket.close();
         this.#refuse(error);
@@ -413,13 +445,11 @@ export class LiveLibrary {
   #welcomed(m) {
     this.connected = true;
     this.#wait = FIRST_RETRY;
-    this.#epoch = m.epoch;
+    this.#coming = m.epoch;
+    this.#level = m.resumed;
     this.#page = null;
     if (m.resumed) this.#sayUsed();
-    else {
-      this.#seq = 0;
-      this.failures.clear();
-    }
+    else this.failures.clear();
     this.#notify({ type: "connected", project: m.project, platform: m.platform, resumed: m.resumed });
     for (const line of this.#unsaid.splice(0)) this.#say(line);
     this.#stage();
@@ -439,7 +469,11 @@ export class LiveLibrary {
 
   // complete handles a change with all its pages. If nothing is loaded, there is nothing to wait for.
   #complete(change) {
-    if (change.seq) this.#seq = change.seq;
+    if (change.seq || change.whole) { // only now: half a list cannot be resumed
+      this.#epoch = this.#coming;
+      this.#seq = change.seq;
+      this.#level = true;
+    }
     this.#news.apply(change);
     if (!this.#loaded.size && !this.#incoming && !this.#arrived && !this.#staging) {
       this.#table.apply(change);
@@ -480,6 +514,7 @@ export class LiveLibrary {
   /** close ends the connection. Loaded resources stay. */
   close() {
     this.#closed = true;
+    clearTimeout(this.#late);
     this.#socket?.close();
     for (const done of this.#told.splice(0)) done();
     this.#refuse(wrong("closed"));
@@ -489,7 +524,12 @@ export class LiveLibrary {
 // A Plan is the work on resources, in load order. The game sees no change until commit.
 class Plan {
   constructor(library, table, since) {
-    Object.assign(this, { library, table, since, at: new Map(), order: [], bytes: new Map() });
+    Object.assign(this, { library, table, since, at: new Map(), order: [], bytes: new Map(), pinned: [] });
+  }
+
+  // unpin ends the uses of a plan. While it loads, the game may release what it needs.
+  unpin() {
+    for (const entry of this.pinned.splice(0)) this.library.drop(entry);
   }
 
   /** addLoaded plans a loaded resource. A removed resource stays unchanged as long as the game holds it. */
@@ -512,6 +552,10 @@ class Plan {
     if (depth > MAX_CHAIN) throw new KilnError("circle", `more than ${MAX_CHAIN} resources require each other one after the other`);
     const s = { resource, entry: this.library.entryOf(resource.key), needs: [], planned: false, touched: false, made: false };
     this.at.set(resource.key, s);
+    if (s.entry) {
+      s.entry.refs++;
+      this.pinned.push(s.entry);
+    }
     resource.needs.forEach((id, i) => {
       const required = i < resource.required.length, need = this.table.byID.get(id);
       try {
@@ -568,12 +612,13 @@ class Plan {
       const needs = resource.needs.map((id, i) => {
         const n = s.needs[i];
         if (n?.error && !n.entry && i < resource.required.length) throw n.error;
-        return { id, value: n?.value };
+        return { id, value: n?.value?.it };
       });
       const loader = this.library.loaderOf(resource.type);
       if (!loader) throw wrong(`no loader for the type ${resource.type}`);
-      const made = loader({ resource, bytes: () => this.bytes.get(resource.hash), needs, old: s.value });
-      s.value = await within(this.library.patience, made, `the loader of ${resource.name}`, (late) => late?.unload?.());
+      const made = loader({ resource, bytes: () => this.bytes.get(resource.hash), needs, old: s.value?.it });
+      const it = await within(this.library.patience, made, `the loader of ${resource.name}`, (late) => late?.unload?.());
+      s.value = new Value(it, s.needs.map((n) => n?.value));
       s.made = true;
     } catch (error) {
       s.error = error;
@@ -597,14 +642,14 @@ class Plan {
       const needs = s.needs.map((n) => n?.entry);
       for (const n of needs) if (n) n.refs++;
       if (fresh) {
-        Object.assign(s.entry, { resource: s.resource, value: s.value, needs });
+        Object.assign(s.entry, { resource: s.resource, value: s.value.use(), needs });
         this.library.born(s.entry);
         continue;
       }
       const before = s.entry.next;
-      s.entry.next = { resource: s.resource, value: s.value, needs, made: s.made || before?.made };
+      s.entry.next = { resource: s.resource, value: s.value.use(), needs };
       if (before) {
-        if (before.made && s.made) before.value?.unload?.();
+        before.value.end();
         for (const n of before.needs) this.library.drop(n);
       }
     }
@@ -622,7 +667,7 @@ class Plan {
 
   /** undo removes the results, and returns the error. */
   undo(error) {
-    for (const s of this.order.reverse()) if (s.made) s.value?.unload?.();
+    for (const s of this.order.reverse()) if (s.made) s.value.it?.unload?.();
     return error;
   }
 }

@@ -96,6 +96,9 @@ func (l *Library) Log(level, text string) {
 
 // say reports a Poll to the watcher. Two reports that were not sent yet are merged. The caller holds mu.
 func (l *Library) say(a applied) {
+	if !l.level {
+		return
+	}
 	if old := l.out.applied; old != nil {
 		a.Seq = max(old.Seq, a.Seq) // a report of resources loaded on request has none
 		a.Swapped = append(old.Swapped, a.Swapped...)
@@ -111,8 +114,10 @@ func (l *Library) nowUsed(r *Resource, k key) {
 		l.ordered[k] = true
 		l.order = append(l.order, k)
 	}
-	l.out.used = append(l.out.used, r.ID)
-	poke(l.outNews)
+	if l.level { // else sayUsed reports it, with the number that it has then
+		l.out.used = append(l.out.used, r.ID)
+		poke(l.outNews)
+	}
 }
 
 func poke(c chan struct{}) {
@@ -187,7 +192,10 @@ func (l *Library) converse() error {
 	if l.options.Token != "" {
 		o.HTTPHeader.Set("Authorization", "Bearer "+l.options.Token)
 	}
-	conn, resp, err := websocket.Dial(ctx, address, o)
+	limit := l.options.patience() // until the welcome
+	dialling, dialled := context.WithTimeout(ctx, limit)
+	conn, resp, err := websocket.Dial(dialling, address, o)
+	dialled()
 	if err != nil {
 		if resp != nil && (resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized) {
 			return fmt.Errorf("%w: %s", ErrRefused, resp.Status)
@@ -204,7 +212,7 @@ func (l *Library) converse() error {
 	defer cancel()
 	var page *change
 	for started := false; ; {
-		_, data, err := conn.Read(ctx)
+		data, err := receive(ctx, conn, limit)
 		if err != nil {
 			return err
 		}
@@ -216,10 +224,29 @@ func (l *Library) converse() error {
 			return err
 		}
 		if m.Type == "welcome" && !started {
-			started = true
+			started, limit = true, l.options.silence(m.Beat)
 			writing.Go(func() { l.write(ctx, conn) })
 		}
 	}
+}
+
+// silence is how long a watcher may be silent that gives a sign of life so often; 0: for ever.
+func (o *Options) silence(beat int64) time.Duration {
+	if beat <= 0 || beat > maxBeat {
+		return 0
+	}
+	return max(o.patience(), 2*time.Duration(beat)*time.Millisecond)
+}
+
+// receive waits for a message; limit 0: for ever.
+func receive(ctx context.Context, conn *websocket.Conn, limit time.Duration) ([]byte, error) {
+	if limit > 0 {
+		in, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = in
+	}
+	_, data, err := conn.Read(ctx)
+	return data, err
 }
 
 func send(ctx context.Context, conn *websocket.Conn, m any) error {
@@ -338,12 +365,12 @@ func (l *Library) heard(m *fromWatcher, page *change) (*change, error) {
 
 func (l *Library) welcomed(m *fromWatcher) {
 	l.mu.Lock()
-	l.connected = true
-	if l.epoch = m.Epoch; !m.Resumed {
-		l.seq = 0
+	l.connected, l.coming, l.level = true, m.Epoch, m.Resumed
+	l.out.used = nil
+	if !m.Resumed {
+		l.out.applied = nil // of other numbers
 		clear(l.failures)
 	}
-	l.out.used = nil
 	if m.Resumed {
 		l.sayUsed()
 	}
@@ -367,8 +394,8 @@ func (l *Library) sayUsed() {
 func (l *Library) told(c *change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.seq > 0 {
-		l.seq = c.seq
+	if c.seq > 0 || c.whole { // only now: half a list cannot be resumed
+		l.epoch, l.seq, l.level = l.coming, c.seq, true
 	}
 	c.apply(l.news)
 	if len(l.loaded) == 0 && l.incoming == nil && l.fetching == nil && l.arrived == nil {

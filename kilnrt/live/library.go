@@ -32,8 +32,10 @@ type Library struct {
 	fetching  *change             // fetching, incoming
 	arrived   *change             // may be applied: all contents that it needs are in ready
 	ready     map[[32]byte][]byte // contents for the next Poll
-	epoch     string              // last received state of the watcher
+	epoch     string              // of news: the state to resume
 	seq       uint64
+	coming    string // epoch of the connected watcher
+	level     bool   // news is of its epoch, or of that of the last one: numbers mean the same
 	connected bool
 	first     chan struct{} // closed when the first list arrives
 	refused   error
@@ -52,7 +54,41 @@ type entry struct {
 	res   *Resource
 	refs  int
 	needs []*entry // nil for an optional one that does not exist
-	value any
+	value *value
+}
+
+// value is the result of a loader. It is unloaded when neither a resource nor another value uses it: one that was refused, or whose
+// resource was removed, was made with values that may have been replaced meanwhile.
+type value struct {
+	it   any
+	uses int
+	of   []*value // what it was made with
+}
+
+// use adds a use. v may be nil.
+func (v *value) use() *value {
+	if v != nil {
+		v.uses++
+	}
+	return v
+}
+
+// end ends a use, and returns what has no use any longer, in the order in which to unload it. v may be nil.
+func (v *value) end() (gone []any) {
+	if v == nil {
+		return nil
+	}
+	if v.uses--; v.uses > 0 {
+		return nil
+	}
+	return append([]any{v.it}, endAll(v.of)...)
+}
+
+func endAll(values []*value) (gone []any) {
+	for _, v := range values {
+		gone = append(gone, v.end()...)
+	}
+	return gone
 }
 
 // Handle is a reference to a loaded resource. The library counts them.
@@ -66,7 +102,7 @@ type Handle struct {
 func (h *Handle) Value() any {
 	h.l.mu.Lock()
 	defer h.l.mu.Unlock()
-	return h.e.value
+	return h.e.value.it
 }
 
 // Resource returns the resource that it was loaded from.
@@ -308,7 +344,7 @@ func (l *Library) drop(e *entry) (gone []any) {
 		}
 		if e.refs--; e.refs == 0 {
 			delete(l.loaded, e.key)
-			gone = append(gone, e.value)
+			gone = append(gone, e.value.end()...)
 			queue = append(queue, e.needs...)
 		}
 	}

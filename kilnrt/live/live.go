@@ -17,9 +17,12 @@
 //     ones stay until the last of the new ones has arrived.
 //   - A resource that cannot be loaded again keeps its old value, and the watcher gets the reason.
 //   - When the connection breaks, the game continues with what it has. The library reconnects, and then nothing has been missed.
+//   - What a loaded value was made with is unloaded after it, whatever the watcher has by then.
 package live
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +49,9 @@ type Options struct {
 	Parcels  []string     // that the game also has open, for the dashboard
 	HTTP     *http.Client // if nil, a client of its own
 	Notify   func(Event)  // called on a goroutine of the library; must return at once; may be nil
+
+	// Patience is how long nothing may come from the watcher, not even its sign of life, until the connection counts as broken; 0: a minute.
+	Patience time.Duration
 }
 
 // Event is one of Connected, Disconnected, Arrived, Failed, Mended.
@@ -100,6 +106,7 @@ const (
 	maxMessage   = 16 << 20
 	maxResources = 1 << 24
 	maxContent   = 1 << 31 // bytes of one resource
+	maxBeat      = 1 << 31 // milliseconds
 )
 
 // Resource is a resource of the watcher. It is a value.
@@ -169,6 +176,21 @@ func (o *Options) url(scheme, path string) (string, error) {
 	return u.String(), nil
 }
 
+func (o *Options) patience() time.Duration { return cmp.Or(o.Patience, time.Minute) }
+
+// patient is a reader that ends when nothing arrives for too long.
+type patient struct {
+	io.Reader
+	late *time.Timer
+	most time.Duration
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.late.Reset(p.most)
+	return n, err
+}
+
 // fetch fetches content by its hash.
 func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	if size < 0 || size > maxContent {
@@ -178,7 +200,11 @@ func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(l.ctx, http.MethodGet, address, nil)
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	late := time.AfterFunc(l.options.patience(), cancel)
+	defer late.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +222,7 @@ func (l *Library) fetch(hash [32]byte, size int64) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("live: the watcher answers %s", resp.Status)
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, size+1))
+	b, err := io.ReadAll(io.LimitReader(&patient{resp.Body, late, l.options.patience()}, size+1))
 	if err != nil {
 		return nil, err
 	}

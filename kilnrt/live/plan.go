@@ -43,7 +43,7 @@ func (pl *plan) addLoaded() {
 	for _, e := range entries {
 		if r := pl.table.byKey[e.key]; r != nil {
 			if _, err := pl.add(r, 0); err != nil {
-				s := &step{res: r, entry: e, touched: true, value: e.value, err: err}
+				s := &step{res: r, entry: e, touched: true, value: e.value.it, err: err}
 				pl.at[e.key] = s
 				pl.order = append(pl.order, s)
 			}
@@ -94,7 +94,7 @@ func (pl *plan) judge(s *step) {
 		s.content, s.touched = true, true
 		return
 	}
-	s.value = e.value
+	s.value = e.value.it
 	if pl.since == nil {
 		return
 	}
@@ -238,6 +238,23 @@ func (pl *plan) drop() []any {
 	return all
 }
 
+// settle puts the value of a step in place, after those of what it needs, and returns the values that this replaces.
+func (s *step) settle() (gone []any) {
+	var of []*value
+	for _, n := range s.needs {
+		if n != nil && n.entry != nil {
+			of = append(of, n.entry.value.use())
+		}
+	}
+	old := s.entry.value
+	if old == nil || s.made {
+		s.entry.value = (&value{it: s.value, of: of}).use()
+		return old.end()
+	}
+	old.of, of = of, old.of
+	return endAll(of)
+}
+
 // commit applies everything, adds a reference to root, and returns the values without references. The caller holds mu
 // and work.
 func (pl *plan) commit(root *step) (gone []any) {
@@ -259,10 +276,7 @@ func (pl *plan) commit(root *step) (gone []any) {
 		if !s.touched {
 			continue
 		}
-		if !fresh && s.made {
-			gone = append(gone, s.entry.value)
-		}
-		s.entry.value = s.value
+		gone = append(gone, s.settle()...)
 		before = append(before, s.entry.needs...)
 		s.entry.needs = nil
 		for _, n := range s.needs {

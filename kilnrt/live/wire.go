@@ -18,6 +18,7 @@ type fromWatcher struct {
 	Epoch    string `json:"epoch"`
 	Seq      uint64 `json:"seq"`
 	Resumed  bool   `json:"resumed"`
+	Beat     int64  `json:"beat"`
 	More     bool   `json:"more"`
 
 	Resources json.RawMessage `json:"resources"` // resources, ids or a number, by type

@@ -12,14 +12,30 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/running/live/livetest"
 )
 
-// TestClients holds the clients of all languages to the same: loading, swapping, what needs what, refusing, coming and going, breaking
-// connections, another watcher.
+// rules are what clients of all languages are held to. In each of them, and in all other tests with games, a game fails its test if something
+// is unloaded that something loaded uses.
+var rules = []struct {
+	name string
+	hold func(t *testing.T, language string)
+}{
+	{"contents", testClient}, {"restart", testRestart}, {"half a list", testHalfList}, {"silence", testSilence}, {"failures", testFailures},
+	{"references", testReferences}, {"removed and what it needs changes", testRemoved}, {"refused and what it needs changes", testRefusedNeed},
+	{"an optional need goes", testOptional}, {"waiting", testWaiting}, {"restarts at random", testRandomRestarts},
+}
+
+// TestClients holds the clients of all languages to the rules.
 func TestClients(t *testing.T) {
 	for _, language := range livetest.Languages {
-		t.Run(language, func(t *testing.T) { testClient(t, language) })
+		for _, rule := range rules {
+			t.Run(language+"/"+rule.name, func(t *testing.T) {
+				t.Parallel() // they wait most of the time
+				rule.hold(t, language)
+			})
+		}
 	}
 }
 
+// testClient: loading, swapping, what needs what, refusing, coming and going, breaking connections, another watcher.
 func testClient(t *testing.T, language string) {
 	s := newStock(t, live.Options{})
 	s.update(live.Update{Whole: true, Products: []live.Product{

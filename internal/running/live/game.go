@@ -22,6 +22,7 @@ const (
 	helloWithin = 10 * time.Second
 	sendWithin  = 30 * time.Second
 	pingEvery   = 15 * time.Second // finds games that disappeared without closing
+	beatEvery   = 15 * time.Second // for games that must find a watcher that disappeared
 )
 
 // game is one connection. Fields are set by its hello and then only read, unless their comment says
@@ -44,6 +45,8 @@ type game struct {
 	epoch    string
 	seq      uint64 // last change that was sent
 	start    bool   // nothing was sent, or nothing that is still valid
+	keeps    bool   // it has content of another watcher, which it keeps until everything is known here
+	failures uint64 // it knows which assets failed at this seq, although nothing else was sent
 	outbox   []any  // messages that do not depend on seq; sent after those that do
 	requests int
 	began    uint64 // seq at which everything was sent: latencies of earlier changes are not measured
@@ -215,14 +218,19 @@ func (h *Hub) enter(g *game, m *fromGame) (welcome, error) {
 	}
 	h.lastGame++
 	g.number, g.platform, g.epoch = h.lastGame, p.name, h.epoch
-	g.start = m.Epoch != h.epoch || m.Seq < p.forgotten || m.Seq > p.seq
+	g.start = m.Epoch != h.epoch || m.Seq == 0 || m.Seq < p.forgotten || m.Seq > p.seq
+	g.keeps = m.Epoch != "" || len(m.Have) > 0
 	if !g.start {
 		g.seq, g.applied = m.Seq, m.Seq
 	}
 	h.games[g] = true
 	g.wake()
 	h.wakeAll()
-	return welcome{"welcome", Version, h.project, p.name, h.epoch, g.seq, !g.start, len(p.resources)}, nil
+	return h.welcome(p, g.seq, !g.start), nil
+}
+
+func (h *Hub) welcome(p *platform, seq uint64, resumed bool) welcome {
+	return welcome{"welcome", Version, h.project, p.name, h.epoch, seq, resumed, len(p.resources), h.beat.Milliseconds()}
 }
 
 func (g *game) leave() {
@@ -282,12 +290,20 @@ func (g *game) pings(ctx context.Context) {
 	}
 }
 
-// speak sends changes to the game whenever there are some.
+// speak sends changes to the game whenever there are some, and a sign of life if there are none for long.
 func (g *game) speak(ctx context.Context) error {
+	beat := time.NewTimer(g.hub.beat)
+	defer beat.Stop()
 	for {
+		beat.Reset(g.hub.beat)
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-beat.C:
+			if err := g.send(ctx, alive{"alive"}); err != nil {
+				return err
+			}
+			continue
 		case <-g.news:
 		}
 		for _, m := range g.gather() {
@@ -318,17 +334,23 @@ func (g *game) gather() []any {
 	p := h.platform(g.platform)
 	var say []any
 	if g.epoch != h.epoch { // numbers have other meanings from now on
-		g.epoch, g.start, g.loaded, g.isLoaded, g.refused = h.epoch, true, nil, map[uint32]bool{}, map[uint32]string{}
-		say = append(say, welcome{"welcome", Version, h.project, p.name, h.epoch, 0, false, len(p.resources)})
+		g.epoch, g.start, g.failures, g.loaded, g.isLoaded, g.refused = h.epoch, true, 0, nil, map[uint32]bool{}, map[uint32]string{}
+		say = append(say, h.welcome(p, 0, false))
+	}
+	if g.start && g.keeps && !p.whole {
+		return append(say, g.failuresOnly(p)...) // a list now would take from it what is only not known yet
 	}
 	n, ok := p.since(g.seq)
+	if !g.start && !ok { // it is so far behind that it has to begin again
+		say = append(say, h.welcome(p, 0, false))
+	}
 	if g.start || !ok {
 		g.began = p.seq
-		say = append(say, g.everything(p)...)
+		say = append(append(say, g.failuresOnly(p)...), g.everything(p))
 	} else {
 		say = append(say, g.newsOf(p, n)...)
 	}
-	g.start, g.seq = false, p.seq
+	g.start, g.seq, g.failures = false, p.seq, 0
 	say = append(say, g.outbox...)
 	g.outbox = nil
 	return say
@@ -337,35 +359,51 @@ func (g *game) gather() []any {
 // newsOf returns the messages for changes. The one that advances the game's seq comes last, so nothing is lost if the
 // connection breaks.
 func (g *game) newsOf(p *platform, n news) (say []any) {
-	for _, id := range n.failed {
-		say = append(say, g.failed(p, id))
-	}
-	for _, id := range n.mended {
-		say = append(say, mended{"mended", n.seq, id})
-	}
+	say = g.failuresOf(p, n)
 	if len(n.changed)+len(n.removed) > 0 {
 		say = append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
 	}
 	return say
 }
 
-func (g *game) failed(p *platform, id string) failed {
-	a := p.assets[id]
-	return failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure.Messages, Resources: p.idsOf(a)}
+// failuresOf returns the messages for assets that failed or no longer do.
+func (g *game) failuresOf(p *platform, n news) (say []any) {
+	for _, id := range n.failed {
+		a := p.assets[id]
+		m := failed{Type: "failed", Seq: p.seq, Asset: id, Messages: a.failure.Messages}
+		if !g.start || !g.keeps || p.whole { // else the game has numbers of another watcher
+			m.Resources = p.idsOf(a)
+		}
+		say = append(say, m)
+	}
+	for _, id := range n.mended {
+		say = append(say, mended{"mended", n.seq, id})
+	}
+	return say
 }
 
-// everything returns the messages for a game that cannot continue from its last state.
-func (g *game) everything(p *platform) (say []any) {
-	for _, id := range slices.Sorted(maps.Keys(p.assets)) {
-		if p.assets[id].failure != nil {
-			say = append(say, g.failed(p, id))
+// failuresOnly returns the messages for all assets that fail, or what has changed since they were sent.
+func (g *game) failuresOnly(p *platform) []any {
+	n, ok := p.since(g.failures)
+	if g.failures == 0 || !ok {
+		n = news{seq: p.seq}
+		for _, id := range slices.Sorted(maps.Keys(p.assets)) {
+			if p.assets[id].failure != nil {
+				n.failed = append(n.failed, id)
+			}
 		}
 	}
+	g.failures = p.seq
+	return g.failuresOf(p, n)
+}
+
+// everything returns the message for a game that cannot continue from its last state.
+func (g *game) everything(p *platform) any {
 	if g.list {
-		return append(say, telling{p.everything(), changed{Type: "list", Seq: p.seq}})
+		return telling{p.everything(), changed{Type: "list", Seq: p.seq}}
 	}
 	n := p.differs(g.have)
-	return append(say, telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}})
+	return telling{n.changed, changed{Type: "changed", Seq: n.seq, Removed: n.removed, Order: n.order}}
 }
 
 // tell sends resources page by page.

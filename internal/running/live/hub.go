@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -33,6 +34,7 @@ type Hub struct {
 	latencies []Latency
 	lines     []Line
 	watchers  map[chan struct{}]bool
+	beat      time.Duration
 }
 
 // savedAt is when the files were saved that caused a change of a platform.
@@ -71,11 +73,16 @@ type Options struct {
 	Content   Content
 	IDs       *ids.File // kiln.ids; nil: there is none
 	Used      *used.Log // stores what games loaded; may be nil
+
+	// Beat is how often games get a sign of life, at least; 0: every 15 seconds.
+	Beat time.Duration
 }
 
-// NewHub makes a hub without content. Call Update with Whole for each platform.
+// NewHub makes a hub without content. Call Update with Whole for each platform as soon as all of its content is known: until then, games that
+// have content of another hub get none of this one.
 func NewHub(o Options) *Hub {
-	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{}, watchers: map[chan struct{}]bool{}}
+	h := &Hub{project: o.Project, content: o.Content, used: o.Used, epoch: rand.Text(), file: o.IDs, games: map[*game]bool{},
+		watchers: map[chan struct{}]bool{}, beat: cmp.Or(o.Beat, beatEvery)}
 	if h.file == nil {
 		h.file = &ids.File{}
 	}
@@ -104,7 +111,9 @@ func (h *Hub) Update(updates map[string]*Update) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(updates)) {
 		if name != "" && h.platform(name) == nil { // kiln.toml has a new platform
-			h.platforms = append(h.platforms, newPlatform(name))
+			p := newPlatform(name)
+			p.whole = h.whole
+			h.platforms = append(h.platforms, p)
 		}
 	}
 	for _, p := range h.platforms {

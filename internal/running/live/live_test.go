@@ -70,10 +70,13 @@ func (s *stock) Open(h digest.Hash) (io.ReadSeekCloser, error) {
 }
 
 func (s *stock) Want(_ context.Context, platform, asset string) error {
-	if s.want == nil {
+	s.mu.Lock()
+	want := s.want
+	s.mu.Unlock()
+	if want == nil {
 		return errors.New("there is no asset " + asset)
 	}
-	return s.want(asset)
+	return want(asset)
 }
 
 func uuid(name string) string { return asset.UUID(name) }
@@ -430,20 +433,20 @@ func TestLatency(t *testing.T) {
 		t.Helper()
 		until(t, fmt.Sprint("the watcher knows that the game has all up to ", seq), func() bool { g := s.hub.Games(); return len(g) == 1 && g[0].Applied == seq })
 	}
-	applied(2)
+	applied(3)
 	if l := s.hub.Latencies(); len(l) != 0 {
 		t.Error("before anything was saved:", l)
 	}
 	s.update(live.Update{Products: []live.Product{s.product("a", "data", "3")}, Saved: time.Now()})
 	p.next(t)
-	applied(3)
+	applied(4)
 	if err := s.hub.Reload(s.hub.Games()[0].Number); err != nil {
 		t.Fatal(err)
 	}
 	p.next(t)
 	s.put(s.product("a", "data", "4")) // not because a file was saved
 	p.next(t)
-	applied(4)
+	applied(5)
 	l := s.hub.Latencies()
 	if len(l) != 1 || l[0].Took > time.Minute || l[0].Swapped != 1 || says(a) != "4" {
 		t.Error(l, says(a))

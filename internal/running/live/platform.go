@@ -16,7 +16,8 @@ const history = 1 << 16
 // platform is the content of one platform, with recent changes.
 type platform struct {
 	name      string
-	seq       uint64 // of the last change
+	seq       uint64 // of the last change, from 1: games at 0 have no complete list
+	whole     bool   // all of it is known, not only what games requested
 	assets    map[string]*asset
 	resources map[Key]*resource
 	byID      map[uint32]*resource
@@ -41,12 +42,13 @@ type change struct {
 }
 
 func newPlatform(name string) *platform {
-	return &platform{name: name, assets: map[string]*asset{}, resources: map[Key]*resource{}, byID: map[uint32]*resource{},
+	return &platform{name: name, seq: 1, assets: map[string]*asset{}, resources: map[Key]*resource{}, byID: map[uint32]*resource{},
 		byName: map[string]*resource{}, needers: map[Key]map[Key]bool{}}
 }
 
 // update applies changes, and reports whether there were any. Each of its products has a number.
 func (p *platform) update(u *Update, n *numbers) bool {
+	p.whole = p.whole || u.Whole
 	p.seq++
 	before := len(p.log)
 	gone, mended := u.Gone, u.Mended
@@ -301,7 +303,7 @@ func (p *platform) everything() []*resource {
 // renumbered returns the same content with other numbers, and without history.
 func (p *platform) renumbered(n *numbers) *platform {
 	q := newPlatform(p.name)
-	q.seq = p.seq + 1
+	q.seq, q.whole = p.seq+1, p.whole
 	for id, a := range p.assets {
 		if a.failure != nil {
 			q.asset(id).failure = a.failure

@@ -97,6 +97,11 @@ type (
 		Seq       uint64 `json:"seq"`
 		Resumed   bool   `json:"resumed"`
 		Resources int    `json:"resources"`
+		Beat      int64  `json:"beat"` // in milliseconds
+	}
+
+	alive struct {
+		Type string `json:"type"`
 	}
 
 	// changed is also a page of a list.

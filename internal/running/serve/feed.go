@@ -28,6 +28,7 @@ type feed struct {
 	mu    sync.Mutex
 	queue []session.Event // not passed on yet: Began, Drafted, Placed, Ended
 
+	whole   bool        // games can have all content: a build had a result
 	numbers source.Stat // stat of kiln.ids when it was read
 	broken  bool        // the last build was impossible
 	began   session.Began
@@ -58,21 +59,8 @@ func (f *feed) follow(e session.Event) {
 
 // run passes on all content, and then what changes.
 func (f *feed) run(ctx context.Context, s *session.Session) error {
-	all := map[string]*live.Update{}
 	numbers := map[string]int{}
-	for _, platform := range f.platforms {
-		c, err := s.Content(ctx, platform)
-		if err != nil {
-			return err
-		}
-		u := &live.Update{Whole: true, Products: products(c.Products)}
-		for _, failed := range c.Failures {
-			u.Failed = append(u.Failed, live.Failure{Asset: failed.Asset, Messages: failed.Messages})
-		}
-		all[platform], numbers[platform] = u, c.Number
-	}
-	f.readNumbers()
-	if err := f.hub.Update(all); err != nil {
+	if err := f.passAll(ctx, s, numbers); err != nil {
 		return err
 	}
 	for {
@@ -91,6 +79,30 @@ func (f *feed) run(ctx context.Context, s *session.Session) error {
 		case <-f.wake:
 		}
 	}
+}
+
+// passAll passes on all content. If no build has had a result, because the project as a whole cannot be built, nobody knows what that is, and
+// games keep what they have.
+func (f *feed) passAll(ctx context.Context, s *session.Session, numbers map[string]int) error {
+	all := map[string]*live.Update{}
+	f.whole = true
+	for _, platform := range f.platforms {
+		c, err := s.Content(ctx, platform)
+		if err != nil {
+			return err
+		}
+		u := &live.Update{Whole: c.Known, Products: products(c.Products)}
+		f.whole = f.whole && c.Known
+		for _, failed := range c.Failures {
+			u.Failed = append(u.Failed, live.Failure{Asset: failed.Asset, Messages: failed.Messages})
+		}
+		if f.broken = c.Err != nil; f.broken {
+			u.Failed = append(u.Failed, wholeProject(c.Err))
+		}
+		all[platform], numbers[platform] = u, c.Number
+	}
+	f.readNumbers()
+	return f.hub.Update(all)
 }
 
 // hand passes on one event.
@@ -115,6 +127,11 @@ func (f *feed) hand(ctx context.Context, s *session.Session, e session.Event, nu
 		}
 		if err := f.undraft(ctx, s); err != nil {
 			return err
+		}
+		if !f.whole && e.Report != nil && !e.Report.Stopped {
+			if err := f.passAll(ctx, s, numbers); err != nil {
+				return err
+			}
 		}
 		return f.hub.Update(f.updates(&e, numbers))
 	}
@@ -171,12 +188,16 @@ func (f *feed) updates(e *session.Ended, numbers map[string]int) map[string]*liv
 	return all
 }
 
+func wholeProject(err error) live.Failure {
+	return live.Failure{Asset: projectAsset, Messages: diag.Messages(err, diag.Internal)}
+}
+
 // project reports whether the project as a whole could be built.
 func (f *feed) project(e *session.Ended, all map[string]*live.Update) {
 	for _, u := range all {
 		switch {
 		case e.Err != nil:
-			u.Failed = append(u.Failed, live.Failure{Asset: projectAsset, Messages: diag.Messages(e.Err, diag.Internal)})
+			u.Failed = append(u.Failed, wholeProject(e.Err))
 		case f.broken:
 			u.Mended = append(u.Mended, projectAsset)
 		}

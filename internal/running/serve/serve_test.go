@@ -59,6 +59,14 @@ func write(t testing.TB, dir string, files ...string) {
 // start serves a project until the test ends. Its processors are Kiln's if there are none of its own.
 func start(t testing.TB, dir string, g live.Guard, own ...processor.Processor) *serve.Server {
 	t.Helper()
+	srv, stop := startAt(t, "127.0.0.1:0", dir, g, nil, own...)
+	t.Cleanup(stop)
+	return srv
+}
+
+// startAt serves a project at an address until stop is called. meanwhile, if not nil, is called when the project is open and nothing runs yet.
+func startAt(t testing.TB, address, dir string, g live.Guard, meanwhile func(), own ...processor.Processor) (srv *serve.Server, stop func()) {
+	t.Helper()
 	if own == nil {
 		own = processors.All()
 	}
@@ -66,29 +74,31 @@ func start(t testing.TB, dir string, g live.Guard, own ...processor.Processor) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := serve.Listen(serve.Config{Session: s, Listen: "127.0.0.1:0", Guard: g})
+	srv, err = serve.Listen(serve.Config{Session: s, Listen: address, Guard: g})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, stop, err := srv.Dashboard(dashboard.Config{})
+	pages, unpage, err := srv.Dashboard(dashboard.Config{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if meanwhile != nil {
+		meanwhile()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
 	go func() { ended <- srv.Run(ctx, pages) }()
 	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	return srv, func() {
 		cancel()
 		for range 2 {
 			if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
 		}
-		stop()
+		unpage()
 		pages.Close()
-	})
-	return srv
+	}
 }
 
 const project = `

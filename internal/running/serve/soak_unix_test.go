@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -102,21 +101,6 @@ func TestSoak(t *testing.T) {
 		g.Until(t, want)
 	}
 	t.Logf("%d edits, %d games", s.edits, len(games))
-}
-
-// address is one that nobody else takes while no watcher runs: its port is below those that systems give to who asks for any, be it to
-// connect with another one (Linux: from 32768, others: from 49152).
-func address(t *testing.T) string {
-	var err error
-	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.IntN(10_000))); err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal(err)
-	return ""
 }
 
 // available tells whether games of a language can run here: the soak does with those that can.

@@ -14,6 +14,8 @@ import (
 // content is the result of all jobs.
 type content struct {
 	number  int
+	known   bool  // a build had a result
+	err     error // what stopped the last build as a whole
 	jobs    map[jobID]job
 	uuids   map[string]string // UUIDs to ids
 	failing map[jobID]bool
@@ -87,7 +89,7 @@ func (c *content) take(e *Ended, all bool) {
 			}
 		}
 	}
-	c.number = e.Number
+	c.number, c.known = e.Number, c.known || !e.Report.Stopped
 	for id := range changed {
 		if delete(c.failing, id); c.jobs[id].failed() {
 			c.failing[id] = true
@@ -220,7 +222,7 @@ func sortFailures(all []Failure) {
 
 // of returns everything on a platform.
 func (c *content) of(platform string) *Content {
-	all := &Content{Number: c.number}
+	all := &Content{Number: c.number, Known: c.known, Err: c.err}
 	for id, j := range c.jobs {
 		if id.platform != platform {
 			continue

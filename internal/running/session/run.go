@@ -286,6 +286,9 @@ func (r *run) build(ctx context.Context, req build.Request) (*report.Report, err
 	} else if ctx.Err() == nil {
 		r.content.number = max(r.content.number, ended.Number) // an empty project is content too: later changes refer to this number
 	}
+	if ctx.Err() == nil {
+		r.content.err = err
+	}
 	r.mu.Unlock()
 	r.wants.end()
 	if ctx.Err() == nil || report != nil && !(report.Stopped && r.ends()) {

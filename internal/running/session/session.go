@@ -143,6 +143,8 @@ func (s *Session) tell(e Event) {
 // Content is everything on a platform after a build.
 type Content struct {
 	Number   int       // of the last build that is included: only Ended events of higher numbers have news
+	Known    bool      // a build has had a result; before that, nobody knows what there is
+	Err      error     // what stopped the last build as a whole
 	Products []Product // sorted by asset and sub id
 	Failures []Failure // sorted by asset
 }

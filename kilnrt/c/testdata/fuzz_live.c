@@ -24,7 +24,7 @@
 static struct { uint8_t *data; size_t size, at; int ended; } came[2]; /* received data of the client's two connections, by socket */
 static size_t piece; /* most bytes that one recv returns */
 static int full;     /* nothing can be sent */
-static long now;     /* in milliseconds */
+static long clock_is; /* in milliseconds */
 static int unreachable;
 
 static int net_socket(int domain, int type, int protocol) {
@@ -71,7 +71,7 @@ static int net_getsockopt(int s, int level, int name, void *value, socklen_t *si
 static int net_fcntl(int s, int what, long arg) { (void)s, (void)what, (void)arg; return 0; }
 static int net_time(struct timeval *t, void *zone) {
     (void)zone;
-    t->tv_sec = 1000000 + now / 1000, t->tv_usec = now % 1000 * 1000;
+    t->tv_sec = 1000000 + clock_is / 1000, t->tv_usec = clock_is % 1000 * 1000;
     return 0;
 }
 
@@ -151,9 +151,16 @@ static void unload(void *user, kiln_live *live, const kiln_live_resource *r, voi
     free(value);
     values--;
 }
-static void notify(void *user, kiln_live *live, const char *event, const char *text) {
+static void notify(void *user, kiln_live *live, const kiln_live_event *e) {
+    size_t i;
     (void)user;
-    kiln_live_log(live, event, text);
+    kiln_live_log(live, e->type, e->asset);
+    kiln_live_log(live, e->type, e->reason);
+    for (i = 0; i < e->count; i++) {
+        kiln_live_log(live, e->messages[i].severity, e->messages[i].code);
+        kiln_live_log(live, e->messages[i].file, e->messages[i].text);
+        kiln_live_log(live, "info", e->messages[i].hint);
+    }
     maybe_close();
 }
 
@@ -243,9 +250,9 @@ static void one(void) {
     case 8: text = text_of(), kiln_live_use_name(client, text), free(text); break;
     case 9: kiln_live_unuse(client, (uint32_t)number(1)); break;
     case 10: came[number(1) & 1].ended = 1; break;
-    case 11: now += 10 * (long)number(1); break;
+    case 11: clock_is += 10 * (long)number(1); break;
     case 12: i = number(1), refuses = i & 1, full = i >> 1 & 1, unreachable = i >> 2 & 1, piece = i >> 3 ? i >> 3 : 1 << 20; break;
-    case 13: text = text_of(), kiln_live_find_name(client, text), free(text); break;
+    case 13: text = text_of(), kiln_live_find_name(client, text), kiln_live_unuse_name(client, text), free(text); break;
     case 14: kiln_live_wait(client, 1), calls = (int)number(1); break;
     case 15: /* all steps of a usual frame */
         accepts();
@@ -260,6 +267,13 @@ static void one(void) {
 
 static void judge(void) {
     size_t i;
+    uint32_t k;
+    for (i = 0; i < client->count; i++) { /* what a value was made with is loaded */
+        for (k = 0; k < kilnl_held(&client->slots[i]); k++) {
+            uint32_t held = client->slots[i].held[k];
+            if (held && !client->slots[held - 1].loaded) abort();
+        }
+    }
     for (i = 0; i < kiln_live_count(client); i++) {
         const kiln_live_resource *r = kiln_live_at(client, i);
         if (!r) continue;
@@ -275,7 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     o.load = load, o.unload = unload, o.notify = notify;
     o.address = "127.0.0.1:7171", o.game = "fuzz\"\xff", o.token = "token";
     at = data, end = data + size;
-    now = 0, full = 0, unreachable = 0, refuses = 0, values = 0, calls = 0, closed = 0, piece = 1 << 20;
+    clock_is = 0, full = 0, unreachable = 0, refuses = 0, values = 0, calls = 0, closed = 0, piece = 1 << 20;
     client = kiln_live_open(&o);
     if (!client) abort();
     kiln_live_poll(client);

@@ -4,10 +4,10 @@ import { hash } from "../kiln.mjs";
 import { connect } from "../live.mjs";
 
 const contents = new Map(), hex = (bytes) => Buffer.from(bytes).toString("hex");
-const resources = ["never", "throws", "rejects", "good", "slow"].map((kind, id) => {
+const resources = ["never", "throws", "rejects", "good", "slow", "pin", "user"].map((kind, id) => {
   const bytes = Buffer.from(`content of ${kind}`), sum = hex(hash(bytes));
   contents.set(sum, bytes);
-  return { id, uuid: `0000000${id}-0000-0000-0000-000000000000`, sub: 0, name: kind, asset: kind, kind, hash: sum, size: bytes.length };
+  return { needs: kind === "user" ? [5] : [], id, uuid: `0000000${id}-0000-0000-0000-000000000000`, sub: 0, name: kind, asset: kind, kind, hash: sum, size: bytes.length };
 });
 
 class Watcher {
@@ -28,7 +28,8 @@ const fetched = async (url) => {
   const bytes = contents.get(url.pathname.split("/").at(-1));
   return { status: 200, arrayBuffer: async () => bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) };
 };
-const library = await connect("http://127.0.0.1:1", { WebSocket: Watcher, fetch: fetched, patience: 30 });
+const options = { WebSocket: Watcher, fetch: fetched, patience: 30 };
+const library = await connect("http://127.0.0.1:1", options);
 let finish, unloaded = 0;
 library.register("", ({ bytes }) => String(Buffer.from(bytes())));
 library.register("never", () => new Promise((done) => { finish = () => done({ unload: () => unloaded++ }); }));
@@ -41,6 +42,20 @@ await new Promise((done) => setTimeout(done));
 console.log(`unloaded ${unloaded}`);
 for (const kind of ["never", "throws", "rejects"]) library.register(kind, ({ resource }) => `${resource.name} now`);
 console.log((await Promise.all(["never", "throws", "rejects"].map(load))).join("; "));
+
+// What a loader is given stays loaded until the loader has ended, although the game releases it meanwhile.
+let gone = 0, go;
+options.patience = 60000;
+library.register("pin", () => ({ unload: () => gone++ }));
+library.register("user", ({ needs }) => new Promise((done) => { go = () => done({ needs }); }));
+const pin = await library.load("pin"), using = library.load("user");
+while (!go) await new Promise((done) => setTimeout(done, 1));
+pin.release();
+console.log(`in use: unloaded ${gone}`);
+go();
+(await using).release();
+console.log(`released: unloaded ${gone}`);
+options.patience = 30;
 hang = true;
 console.log(await load("slow"));
 hang = false;

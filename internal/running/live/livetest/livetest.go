@@ -1,26 +1,30 @@
 // Package livetest runs small games against a watcher, one in each language that there is a client for: Go, C and JavaScript. It is for
 // tests, which have all three come to the same.
 //
-// A game keeps the resources of some names, and tells what they are whenever that changes: their contents as text, with those of what they
-// need in parentheses. A content with "bad" in it is refused by its loader.
+// A game keeps the resources of some names, and writes a line whenever that changes:
+//
+//	name=text name=text   their contents, with those of what they need in parentheses
+//	!loaded NAME...       all that is loaded, sorted
+//	!failing ASSET: CODE TEXT; ...   the assets that fail, sorted, with their messages
+//	!wrong ...            something was unloaded that something loaded still uses
+//	!idle MS CPU WAITS    the answer to Idle
+//
+// A content with "bad" in it is refused by its loader. A game is told "release NAME" and "idle MILLISECONDS".
 package livetest
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	client "github.com/kiln-pipeline/kiln/kilnrt/live"
 )
 
 // Languages that there are clients for.
@@ -31,16 +35,32 @@ const Patience = time.Minute
 
 // Game is a game that runs.
 type Game struct {
-	mu    sync.Mutex
-	said  string   // its last line
-	lines []string // all that it wrote, for the message of a test that fails
-	news  chan struct{}
+	mu       sync.Mutex
+	said     map[string]string // its last line of each kind; "": the contents
+	wrong    []string          // all lines of this kind
+	contents []string          // all contents, in order
+	lines    []string          // what it wrote last, for the message of a test that fails
+	news     chan struct{}
+	tell     func(line string) // has the game do something
+	inside   bool              // it is a part of this process
+	patience time.Duration     // 0: that of the client
 }
 
 // Start starts a game in a language, or skips the test if that cannot be. It ends with the test.
 func Start(t testing.TB, language, address string, names ...string) *Game {
 	t.Helper()
-	g := &Game{news: make(chan struct{}, 1)}
+	return StartPatient(t, language, address, 0, names...)
+}
+
+// StartPatient starts a game with a patience of its own.
+func StartPatient(t testing.TB, language, address string, patience time.Duration, names ...string) *Game {
+	t.Helper()
+	g := &Game{said: map[string]string{}, news: make(chan struct{}, 1), patience: patience}
+	t.Cleanup(func() { // after the game has ended
+		for _, line := range g.Wrong() {
+			t.Errorf("%s: %s", language, line)
+		}
+	})
 	switch language {
 	case "go":
 		g.startGo(t, address, names)
@@ -52,7 +72,8 @@ func Start(t testing.TB, language, address string, names ...string) *Game {
 			t.Skip("there is no node")
 		}
 		here := folder()
-		g.program(t, node, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(here, "testdata", "game.mjs"), filepath.Join(here, "..", "..", "..", "..", "kilnrt", "js", "live.mjs"), address}, names...)...)
+		g.program(t, node, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(here, "testdata", "game.mjs"),
+			filepath.Join(here, "..", "..", "..", "..", "kilnrt", "js", "live.mjs"), address}, names...)...)
 	}
 	return g
 }
@@ -91,8 +112,8 @@ func compiled(t testing.TB) string {
 		}
 		made.path = filepath.Join(dir, "game")
 		here := folder()
-		out, err := exec.Command(gcc, "-std=c99", "-Wall", "-Wextra", "-Wno-format-truncation", "-Wshadow", "-Wconversion", "-pedantic", "-Werror", "-O1", "-g", "-fsanitize=address,undefined",
-			"-fno-sanitize-recover=all", "-I", filepath.Join(here, "..", "..", "..", "..", "kilnrt", "c"), filepath.Join(here, "testdata", "game.c"), "-o", made.path).CombinedOutput()
+		out, err := exec.Command(gcc, "-std=c99", "-Wall", "-Wextra", "-Wno-format-truncation", "-Wshadow", "-Wconversion",
+			"-pedantic", "-Werror", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I", filepath.Join(here, "..", "..", "..", "..", "kilnrt", "c"), filepath.Join(here, "testdata", "game.c"), "-o", made.path).CombinedOutput()
 		if err != nil {
 			made.err = fmt.Errorf("%w\n%s", err, out)
 		}
@@ -113,6 +134,9 @@ func Clean() {
 // program runs a game that is a program of its own.
 func (g *Game) program(t testing.TB, name string, args ...string) {
 	cmd := exec.Command(name, args...)
+	if g.patience > 0 {
+		cmd.Env = append(os.Environ(), fmt.Sprint("KILN_TEST_PATIENCE=", g.patience.Milliseconds()))
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -131,6 +155,7 @@ func (g *Game) program(t testing.TB, name string, args ...string) {
 	var reading sync.WaitGroup
 	reading.Go(func() { g.read(out, "") })
 	reading.Go(func() { g.read(said, "# ") })
+	g.tell = func(line string) { io.WriteString(in, line+"\n") }
 	t.Cleanup(func() {
 		in.Close()
 		late := time.AfterFunc(Patience, func() { cmd.Process.Kill() })
@@ -154,11 +179,21 @@ func (g *Game) read(r io.Reader, mark string) {
 func (g *Game) say(line, mark string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if mark == "" {
-		g.said = line
+	kind, rest := "", line
+	if after, ok := strings.CutPrefix(line, "!"); ok {
+		kind, rest, _ = strings.Cut(after, " ")
 	}
-	if g.lines = append(g.lines, mark+line); len(g.lines) > 200 {
-		g.lines = g.lines[100:]
+	switch {
+	case mark != "":
+	case kind == "wrong":
+		g.wrong = append(g.wrong, rest)
+	default:
+		if g.said[kind] = rest; kind == "" && (len(g.contents) == 0 || g.contents[len(g.contents)-1] != rest) {
+			g.contents = append(g.contents, rest)
+		}
+	}
+	if g.lines = append(g.lines, mark+line); len(g.lines) > 400 {
+		g.lines = g.lines[200:]
 	}
 	select {
 	case g.news <- struct{}{}:
@@ -172,18 +207,38 @@ func (g *Game) all() string {
 	return strings.Join(g.lines, "\n")
 }
 
-// Said is the last line: "name=text name=text".
-func (g *Game) Said() string {
+// Said is the last line of a kind.
+func (g *Game) Said(kind string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.said
+	return g.said[kind]
 }
 
-// Until waits until the last line is this one.
+// Wrong are all unloads of something that was still used.
+func (g *Game) Wrong() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.wrong)
+}
+
+// Contents are all contents that it had, in order.
+func (g *Game) Contents() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.contents)
+}
+
+// Until waits until the contents are these.
 func (g *Game) Until(t testing.TB, want string) {
 	t.Helper()
+	g.UntilSaid(t, "", want)
+}
+
+// UntilSaid waits until the last line of a kind is this one.
+func (g *Game) UntilSaid(t testing.TB, kind, want string) {
+	t.Helper()
 	late := time.After(Patience)
-	for g.Said() != want {
+	for g.Said(kind) != want {
 		select {
 		case <-g.news:
 		case <-late:
@@ -192,78 +247,31 @@ func (g *Game) Until(t testing.TB, want string) {
 	}
 }
 
-// startGo runs the Go game on goroutines of this process.
-func (g *Game) startGo(t testing.TB, address string, names []string) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	running.Go(func() {
-		l, err := client.Connect(ctx, client.Options{Address: address, Game: "go"})
-		if err != nil {
-			g.say(err.Error(), "# ")
-			return
-		}
-		defer l.Close()
-		l.Register("", loadText)
-		g.play(ctx, l, names)
-	})
-}
+// Release has the game give up a name.
+func (g *Game) Release(name string) { g.tell("release " + name) }
 
-func (g *Game) play(ctx context.Context, l *client.Library, names []string) {
-	handles := make([]*client.Handle, len(names))
-	frames := time.NewTicker(5 * time.Millisecond)
-	defer frames.Stop()
-	for n := 0; ctx.Err() == nil; n++ {
-		news := len(l.Poll()) > 0
-		for i, name := range names {
-			if handles[i] == nil && n%20 == 0 {
-				h, err := l.LoadName(name)
-				if err != nil {
-					g.say(err.Error(), "# ")
-					continue
-				}
-				handles[i], news = h, true
-			}
-		}
-		if news {
-			var line []string
-			for i, h := range handles {
-				text := "?"
-				if h != nil {
-					text = h.Value().(string)
-				}
-				line = append(line, names[i]+"="+text)
-			}
-			g.say(strings.Join(line, " "), "")
-		}
+// Idle has the game do nothing but wait for a while, and returns how long it did and how long the processor worked for it.
+// Games in Go share a process with the test: of these nothing is known, and ok is false.
+func (g *Game) Idle(t testing.TB, d time.Duration) (took, worked time.Duration, ok bool) {
+	t.Helper()
+	if g.tell == nil || g.inside {
+		return 0, 0, false
+	}
+	g.mu.Lock()
+	g.said["idle"] = ""
+	g.mu.Unlock()
+	g.tell(fmt.Sprint("idle ", d.Milliseconds()))
+	for late := time.After(Patience + d); g.Said("idle") == ""; {
 		select {
-		case <-ctx.Done():
-		case <-frames.C:
+		case <-g.news:
+		case <-late:
+			t.Fatalf("the game does not come to an end of waiting\n%s", g.all())
 		}
 	}
-}
-
-func loadText(in *client.Loading) (any, error) {
-	b, err := in.Resource.Bytes()
-	if err != nil {
-		return nil, err
+	var a, b, waits int
+	if _, err := fmt.Sscan(g.Said("idle"), &a, &b, &waits); err != nil {
+		t.Fatal(err)
 	}
-	if strings.Contains(string(b), "bad") {
-		return nil, errors.New("the game's loader refused it")
-	}
-	var needs []string
-	for _, n := range in.Needs {
-		text, ok := n.Value.(string)
-		if !ok {
-			text = "-"
-		}
-		needs = append(needs, text)
-	}
-	if len(needs) == 0 {
-		return string(b), nil
-	}
-	return string(b) + "(" + strings.Join(needs, ",") + ")", nil
+	t.Logf("%d waits in %d ms took %d ms of the processor", waits, a, b)
+	return time.Duration(a) * time.Millisecond, time.Duration(b) * time.Millisecond, true
 }
