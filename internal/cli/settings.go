@@ -173,10 +173,10 @@ func (a *app) guess(files *source.Table, v *view.AssetView, r *asset.Resolved, o
 	if !ok {
 		return
 	}
-	folder := path.Dir(v.Path)
+	folder, _ := path.Split(v.Path)
 	var beside []string
-	for _, name := range files.Names(folder) {
-		beside = append(beside, path.Join(folder, name))
+	for _, name := range files.Names(strings.TrimSuffix(folder, "/")) {
+		beside = append(beside, folder+name)
 	}
 	guess := g.Guess(v.Path, beside, r.Settings)
 	for k := range origins {

@@ -22,8 +22,8 @@ func isImage(file string) bool {
 	return f != nil && f.View == preview.Picture
 }
 
-// A folder is suggested as an atlas if its name, a part of it, or the folder around it says so, and it holds a few small images; or if it holds
-// many that are smaller still, and are cut out or have sizes that textures for models and the ground do not have. Nearly all have to be
+// A folder is suggested as an atlas if its name, a part of it, or the folder around it says so, and it holds a few small images; or if it
+// holds many that are smaller still, and are cut out or have sizes that textures for models and the ground do not have. Nearly all have to be
 // small, and all have to fit a page: a menu may have one large background.
 const (
 	atlasMinImages  = 4

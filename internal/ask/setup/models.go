@@ -60,7 +60,8 @@ func (c *union) guess(file string) (g processor.Guess, ok bool) {
 		return g, false
 	}
 	if kind, _ := processors.Of(file); kind == nil && u.Buffer && !u.Image {
-		return processor.Guess{Setting: "processor", Value: "none", Because: path.Ext(file), Why: "buffers of models, whose products contain them"}, true
+		why := "buffers of models, whose products contain them"
+		return processor.Guess{Setting: "processor", Value: "none", Because: path.Ext(file), Why: why}, true
 	}
 	if u.For == [role.Purposes]bool{} || !isImage(file) {
 		return g, false

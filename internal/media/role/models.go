@@ -63,8 +63,8 @@ func Model(name string) bool {
 	return strings.HasSuffix(name, gltf.TextExtension) || strings.HasSuffix(name, gltf.BinaryExtension)
 }
 
-// UsedBy returns the files that a model uses, each once, in the order of the model: buffers, then images. It returns nil if the model cannot
-// be read; the processor of models reports why.
+// UsedBy returns the files that a model uses, each once, in the order of the model: buffers, then images. It returns nil if the model
+// cannot be read; the processor of models reports why.
 func UsedBy(model string, in io.ReaderAt, size int64) []Used {
 	text, err := jsonOf(in, size)
 	if err != nil {

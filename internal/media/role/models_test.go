@@ -27,8 +27,8 @@ func model(uses ...string) []byte {
 			materials = append(materials, info)
 		}
 	}
-	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[{"uri":"mesh%%201.bin","byteLength":4},{"byteLength":4}],"images":[%s],"textures":[%s],"materials":[%s]}`,
-		strings.Join(images, ","), strings.Join(textures, ","), strings.Join(materials, ","))
+	return fmt.Appendf(nil, `{"asset":{"version":"2.0"},"buffers":[{"uri":"mesh%%201.bin","byteLength":4},{"byteLength":4}],`+
+		`"images":[%s],"textures":[%s],"materials":[%s]}`, strings.Join(images, ","), strings.Join(textures, ","), strings.Join(materials, ","))
 }
 
 // binaryOf puts JSON into a .glb, with a binary part that is cut off.
@@ -54,7 +54,8 @@ var slots = map[Purpose][]string{
 
 // TestUsedBy: what the slot of a material is for decides, whatever the image is named, as text and as a .glb.
 func TestUsedBy(t *testing.T) {
-	names := []string{"Avocado_baseColor.png", "Avocado_normal.png", "Avocado_roughnessMetallic.png", "Default_AO.jpg", "image%200.png", "wall_n.png"}
+	names := []string{"Avocado_baseColor.png", "Avocado_normal.png", "Avocado_roughnessMetallic.png", "Default_AO.jpg", "image%200.png",
+		"wall_n.png"}
 	for purpose, list := range slots {
 		for _, slot := range list {
 			for _, name := range names {
@@ -80,8 +81,9 @@ func TestUsedBy(t *testing.T) {
 
 func TestUsedByMany(t *testing.T) {
 	uuid := "01234567-89ab-cdef-0123-456789abcdef"
-	data := model("normalTexture=a.png", "emissiveTexture=a.png", "=b.png", "occlusionTexture=uuid:"+uuid, "occlusionTexture=data:image/png;base64,AA",
-		"occlusionTexture=http://a/b.png", "occlusionTexture=../../c.png", "normalTexture=d.png", "normalTexture=d.png")
+	data := model("normalTexture=a.png", "emissiveTexture=a.png", "=b.png", "occlusionTexture=uuid:"+uuid,
+		"occlusionTexture=data:image/png;base64,AA", "occlusionTexture=http://a/b.png", "occlusionTexture=../../c.png",
+		"normalTexture=d.png", "normalTexture=d.png")
 	got := map[string]string{}
 	for _, u := range UsedBy("m/x.gltf", bytes.NewReader(data), int64(len(data))) {
 		p, ok := u.Purpose()

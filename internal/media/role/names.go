@@ -17,7 +17,8 @@ type Named struct {
 	Because string // the part of the name that says so, with the separator before it: "_n"; "" if nothing does
 	Packed  bool   // a mask that may have different numbers in its channels
 
-	// Alone is a part that was not believed, because no other picture of the same thing is beside this one, and Like the use that it would state.
+	// Alone is a part that was not believed, because no other picture of the same thing is beside this one, and Like the use that it would
+	// state.
 	Alone, Like string
 }
 
@@ -234,7 +235,8 @@ func (n *reading) proves(o *reading) bool {
 // qualifier matches a word that may follow the one that states the use: the size of the picture (2k, 1024, 1024x512), the direction of
 // green, a level of detail, a tile (1001), the file format of a download.
 var qualifier = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d{1,2}k|128|256|512|1024|2048|4096|8192|\d{2,5}x\d{2,5}|(open|o)?gl|open|(direct|d)x|direct|x|d3d|lod\d|10\d\d|8bit|16bit|png|jpg|jpeg|exr)$`)
+	return regexp.MustCompile(`^(\d{1,2}k|128|256|512|1024|2048|4096|8192|\d{2,5}x\d{2,5}|lod\d|10\d\d|8bit|16bit|png|jpg|jpeg|exr` +
+		`|(open|o)?gl|open|(direct|d)x|direct|x|d3d)$`)
 })
 
 // variant matches the number of a variant: Rock_Normal_02.
@@ -278,23 +280,20 @@ func wordsOf(stem string) (words []nameWord) {
 	return words
 }
 
-// lower and upper change only the letters of ASCII, so that lengths stay.
-func lower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
-}
+// lower and upper change only the letters of ASCII, byte by byte, so that lengths stay.
+func lower(s string) string { return cased(s, 'A', 'Z') }
 
-func upper(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' {
-			return r - 'a' + 'A'
+func upper(s string) string { return cased(s, 'a', 'z') }
+
+// cased changes the case of letters in a range.
+func cased(s string, from, to byte) string {
+	b := []byte(s)
+	for i, c := range b {
+		if from <= c && c <= to {
+			b[i] ^= 'a' - 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(b)
 }
 
 func isSeparator(c byte) bool { return strings.IndexByte("_-. ()", c) >= 0 }

@@ -20,7 +20,8 @@ var folders = []struct {
 	{"Poly Haven", map[string]string{
 		Color:  "brick_wall_diff_2k brick_wall_col_01_4k brick_wall_spec_1k old_planks_diff_1k.exr.jpg lamp_emission_2k leaf_translucent_2k",
 		Normal: `brick_wall_nor_gl_2k brick_wall_nor_dx_2k brick_wall_nor_gl_16k brick_wall_nor_gl_2k.exr old_planks_nor_gl_1k`,
-		Mask: `brick_wall_rough_2k brick_wall_disp_2k brick_wall_ao_2k brick_wall_arm_2k brick_wall_metal_2k brick_wall_bump_2k brick_wall_mask_2k
+		Mask: `brick_wall_rough_2k brick_wall_disp_2k brick_wall_ao_2k brick_wall_arm_2k brick_wall_metal_2k brick_wall_bump_2k
+			brick_wall_mask_2k
 			brick_wall_disp_2k.exr brick_wall_rough_2k.exr leaf_opacity_2k lamp_gloss_2k brick_wall_anisotropy_2k`,
 		HDR: "dresden_square_1k.hdr dresden_square_4k.exr",
 	}},
@@ -32,20 +33,24 @@ var folders = []struct {
 		HDR: "EveningSky001_4K-HDR.exr EveningSky001_4K_HDR EveningSky002_4K-HDRI.png",
 	}},
 	{"Quixel Megascans", map[string]string{
-		Color:  "xyzabcd_4K_Albedo xyzabcd_2K_Albedo_LOD0 Aset_stone_S_xyzabcd_4K_Diffuse xyzabcd_4K_Specular xyzabcd_4K_Translucency Stone_Wall_xyzabcd_4K_inst_Albedo",
+		Color: `xyzabcd_4K_Albedo xyzabcd_2K_Albedo_LOD0 Aset_stone_S_xyzabcd_4K_Diffuse xyzabcd_4K_Specular xyzabcd_4K_Translucency
+			Stone_Wall_xyzabcd_4K_inst_Albedo`,
 		Normal: "xyzabcd_4K_Normal xyzabcd_4K_Normal_LOD0 xyzabcd_4K_Normal_LOD5 Aset_stone_S_xyzabcd_4K_Normal xyzabcd_4K_NormalBump_Normals",
-		Mask: `xyzabcd_4K_Roughness xyzabcd_4K_AO xyzabcd_4K_Cavity xyzabcd_4K_Displacement xyzabcd_4K_Gloss xyzabcd_8K_Gloss_LOD1 xyzabcd_4K_Bump
+		Mask: `xyzabcd_4K_Roughness xyzabcd_4K_AO xyzabcd_4K_Cavity xyzabcd_4K_Displacement xyzabcd_4K_Gloss xyzabcd_8K_Gloss_LOD1
+			xyzabcd_4K_Bump
 			xyzabcd_4K_Opacity xyzabcd_4K_Transmission xyzabcd_4K_Fuzz T_Stone_4K_ORDp T_Stone_xyzabcd_4K_ORD`,
 	}},
 	{"Substance: document channels, UDIM, Arnold", map[string]string{
-		Color: "Chair_Wood_BaseColor Chair_Wood_Base_Color Chair_Wood_Emissive Chair_Wood_Diffuse Chair_Wood_BaseColor.1001 Chair_Wood_Specular Chair_Wood_base_color",
+		Color: `Chair_Wood_BaseColor Chair_Wood_Base_Color Chair_Wood_Emissive Chair_Wood_Diffuse Chair_Wood_BaseColor.1001
+			Chair_Wood_Specular Chair_Wood_base_color`,
 		Normal: `Chair_Wood_Normal Chair_Wood_Normal_OpenGL Chair_Wood_Normal_DirectX Chair_Wood_Normal.1001 chair_wood_normal_1002
 			Chair_Wood_NormalOpenGL M_Normal_2048.tga Chair_Wood_normal_base.normal`,
 		Mask: `Chair_Wood_Height Chair_Wood_Roughness Chair_Wood_Metallic Chair_Wood_Metalness Chair_Wood_Mixed_AO Chair_Wood_Ambient_Occlusion
 			Chair_Wood_Glossiness Chair_Wood_Opacity Chair_Wood_Curvature Chair_Wood_Thickness Chair_Wood_Metallic.1001 Chair_Wood_AO`,
 	}},
 	{"Substance: packed, for engines", map[string]string{
-		Color:  "Chair_Wood_AlbedoTransparency Chair_Wood_SpecularSmoothness Chair_Wood_BaseMap Chair_Wood_Emission Chair_Wood_DiffuseGlossiness",
+		Color: `Chair_Wood_AlbedoTransparency Chair_Wood_SpecularSmoothness Chair_Wood_BaseMap Chair_Wood_Emission
+			Chair_Wood_DiffuseGlossiness`,
 		Normal: "Chair_Wood_Normal",
 		Mask: `Chair_Wood_MetallicSmoothness Chair_Wood_OcclusionRoughnessMetallic Chair_Wood_MaskMap Chair_Wood_metallicRoughness
 			Chair_Wood_occlusionRoughnessMetallic Chair_Wood_OcclusionRoughMetal`,
@@ -54,7 +59,8 @@ var folders = []struct {
 		Color: `Avocado_baseColor Helmet_BaseColor Default_albedo BoomBox_baseColor BoomBox_emissive Default_emissive Pot_specularGlossiness
 			Pot_diffuse Cloth_sheenColor CheckAndX_V TextureCoordinateTemplate Waterbottle_specular`,
 		Normal: "Avocado_normal Default_normal SheenChairFabricNormal NormalTangentTest_Normal.png BoomBox_normal.png Sponza_Column_normals",
-		Mask: `Avocado_roughnessMetallic Default_metalRoughness BoomBox_occlusionRoughnessMetallic NormalTangentTest_OcclusionRoughnessMetallic Default_AO
+		Mask: `Avocado_roughnessMetallic Default_metalRoughness BoomBox_occlusionRoughnessMetallic
+			NormalTangentTest_OcclusionRoughnessMetallic Default_AO
 			Default_AOMetallicRoughness Helmet_metallicRoughness helmet_metallicroughness helmet_metallic_roughness SheenChair_OcclusionRoughMetal
 			Corset_occlusion Cloth_sheenRoughness Glass_transmission Car_clearcoat WaterBottle_occlusionRoughnessMetallic.png`,
 	}},
@@ -68,7 +74,8 @@ var folders = []struct {
 		Color: `Rock_Albedo Rock_MainTex Rock_BaseMap Rock_BaseColorMap Rock_EmissionMap Rock_SpecGlossMap Rock_EmissiveColorMap Rock_AlbedoAlpha
 			Rock_LightMap rock_lightmap Rock_SpecularColor`,
 		Normal: "Rock_Normal Rock_NormalMap Rock_BentNormalMap rock_normalmap Rock_Normals Rock_BumpedNormals",
-		Mask: `Rock_MaskMap Rock_Mask Rock_MetallicGlossMap Rock_MetallicSmoothness Rock_OcclusionMap Rock_HeightMap rock_heightmap Rock_ParallaxMap
+		Mask: `Rock_MaskMap Rock_Mask Rock_MetallicGlossMap Rock_MetallicSmoothness Rock_OcclusionMap Rock_HeightMap rock_heightmap
+			Rock_ParallaxMap
 			Rock_DetailMask Rock_Smoothness RockAO Rock_MADS Rock_MOHS`,
 	}},
 	{"letters, with company", map[string]string{
@@ -87,12 +94,14 @@ var folders = []struct {
 		Mask:   "wall-rough wall.roughness wall-ao-2k wall_roughness_02 wall-metallic wall-disp wall_parallax",
 	}},
 	{"states of a button, directions, and parts of a hero", map[string]string{
-		Color: `button_normal button_hover button_pressed button_disabled key_n key_p key_h key_d wall_n wall_e wall_s wall_w flag_r flag_g flag_b car_l
+		Color: `button_normal button_hover button_pressed button_disabled key_n key_p key_h key_d wall_n wall_e wall_s wall_w flag_r
+			flag_g flag_b car_l
 			car_r car_u car_d hero_arm hero_leg hero_head scrap_metal tile_n hero_m hero_f arrow-n arrow-up arrow-down iron_rim`,
 	}},
 	{"the same, without a folder of parts", map[string]string{Color: "normal hover pressed mask icon noise rough.txt n ui orm"}},
 	{"only similar", map[string]string{
-		Color: `canon green_n norway formal armor_diff abnormal Platform snorkel_1k Enormous_2K marchao 1024 2k _gl_1k TEX_1K map cubicmap sitemap tilemap
+		Color: `canon green_n norway formal armor_diff abnormal Platform snorkel_1k Enormous_2K marchao 1024 2k _gl_1k TEX_1K map
+			cubicmap sitemap tilemap
 			minimap Gem VirtualControlArrow warm swarm Bonn London normal_pressed button_normal_hover rockAo2 dresden_square_1k HeroArm ButtonN
 			colormap citybits_texture hero_arm_2 level_data_01 hero_n lemon _none abnormal_rock roughneck metalhead maskman occult specs`,
 	}},
@@ -176,7 +185,8 @@ func TestBecause(t *testing.T) {
 // TestPacked: masks with several numbers may have colours.
 func TestPacked(t *testing.T) {
 	for name, want := range map[string]bool{
-		"a_roughnessMetallic": true, "a_OcclusionRoughMetal": true, "a_ORM": true, "a_mask": true, "a_MetallicSmoothness": true, "a_metallic_roughness": true,
+		"a_roughnessMetallic": true, "a_OcclusionRoughMetal": true, "a_ORM": true, "a_mask": true,
+		"a_MetallicSmoothness": true, "a_metallic_roughness": true,
 		"a_Metallic_Smoothness": true, "a_AOMetallicRoughness": true,
 		"a_roughness": false, "a_AmbientOcclusion": false, "a_metallic": false, "Scrap_Metal_Roughness": false, "a_height": false,
 	} {

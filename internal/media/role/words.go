@@ -51,7 +51,8 @@ var Conventions = []Convention{
 	{"Unreal Engine", "T_Rock_ORM.tga", uses(Color, "bc basecolor albedo", Normal, "nrm norm",
 		Mask, "orm arm rma mra mrao rmo mro aorm ormh orma ero mask ao height roughness metallic specularlevel", Data, "flow flowmap")},
 	// Textures of the materials of Unity (Standard, URP, HDRP) in its manual, with "Map" after most words.
-	{"Unity", "Rock_MaskMap.png", uses(Color, "maintex basemap basecolormap albedo emission emissive specular specgloss specularcolor", Normal, "normal bentnormal",
+	{"Unity", "Rock_MaskMap.png", uses(
+		Color, "maintex basemap basecolormap albedo emission emissive specular specgloss specularcolor", Normal, "normal bentnormal",
 		Mask, "mask metallic metallicgloss metallicsmoothness smoothness occlusion height parallax detailmask mads mods mohs")},
 	// Textures of Godot's StandardMaterial3D and ORMMaterial3D, and of Blender's sockets, in their manuals.
 	{"Godot, Blender", "rock_roughness.png", uses(Color, "albedo emission subsurface", Normal, "normal", Mask,
@@ -93,15 +94,16 @@ var Letters = map[string][]string{
 var Nouns = []string{"alpha", "arm", "ero", "fuzz", "ior", "metal", "mods", "ord", "rim", "scattering"}
 
 // packed are masks with different numbers in their channels.
-var packed = []string{"mask", "detailmask", "orm", "arm", "rma", "mra", "mrao", "rmo", "mro", "aorm", "ormh", "orma", "ero", "ord", "ordp", "mads", "mods", "mohs",
+var packed = []string{"mask", "detailmask", "orm", "arm", "rma", "mra", "mrao", "rmo", "mro", "aorm", "ormh", "orma", "ero", "ord", "ordp",
+	"mads", "mods", "mohs",
 	"metallicroughness", "roughnessmetallic", "occlusionroughnessmetallic", "metallicsmoothness", "metallicgloss"}
 
 // neutral are letters with which other conventions mean one map or another: albedo or alpha, bump or base colour.
 var neutral = []string{"a", "b"}
 
 // others are words of sets of pictures that are not maps of one surface: the states of a button, and directions.
-var others = []string{"hover", "hovered", "over", "pressed", "press", "down", "up", "active", "inactive", "disabled", "selected", "focus", "focused",
-	"clicked", "click", "highlight", "highlighted", "checked", "idle", "north", "south", "east", "west", "left", "right"}
+var others = []string{"hover", "hovered", "over", "pressed", "press", "down", "up", "active", "inactive", "disabled", "selected", "focus",
+	"focused", "clicked", "click", "highlight", "highlighted", "checked", "idle", "north", "south", "east", "west", "left", "right"}
 
 // states are those of them that button_normal.png has beside it.
 var states = []string{"hover", "pressed", "down", "active", "disabled", "selected", "focus", "clicked", "highlight", "over"}

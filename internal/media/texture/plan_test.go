@@ -269,8 +269,10 @@ func TestDoubt(t *testing.T) {
 		{"a_n.png", "", [3]byte{128, 128, 255}, `named "_n" like a normal map, which its pixels confirm, but it is built as colours`, "normal"},
 		{"a_n.png", "", [3]byte{90, 140, 60}, "", ""}, {"a_n.png", "", [3]byte{200, 100, 0}, "", ""}, {"a_n.png", "", [3]byte{218, 128, 218}, "", ""},
 		{"a_arm.png", "", [3]byte{128, 128, 255}, "", ""},
-		{"a_height.png", "", [3]byte{90, 92, 85}, "", ""}, {"a_height.png", "", [3]byte{90, 140, 60}, `named "_height" like a mask, but it has colours`, "color"},
-		{"a_orm.png", "", [3]byte{90, 140, 60}, "", ""}, {"a_roughnessMetallic.png", "", [3]byte{0, 140, 60}, "", ""}, {"a.png", "", [3]byte{90, 140, 60}, "", ""},
+		{"a_height.png", "", [3]byte{90, 92, 85}, "", ""},
+		{"a_height.png", "", [3]byte{90, 140, 60}, `named "_height" like a mask, but it has colours`, "color"},
+		{"a_orm.png", "", [3]byte{90, 140, 60}, "", ""},
+		{"a_roughnessMetallic.png", "", [3]byte{0, 140, 60}, "", ""}, {"a.png", "", [3]byte{90, 140, 60}, "", ""},
 	} {
 		m := pixel.New(4, 4)
 		for i := 0; i < len(m.Pix); i += 4 {

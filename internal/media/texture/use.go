@@ -40,8 +40,8 @@ func Doubt(named role.Named, m *pixel.Image) (why, use string) {
 	case named.Use == role.Mask && !named.Packed && coloured(m):
 		return fmt.Sprintf("named %q like a mask, but it has colours", named.Because), role.Color
 	case named.Like == role.Normal && surface(m):
-		return fmt.Sprintf("named %q like a normal map, which its pixels confirm, but it is built as colours, because no other picture of the same thing is beside it",
-			named.Alone), role.Normal
+		return fmt.Sprintf("named %q like a normal map, which its pixels confirm, but it is built as colours, because no other picture "+
+			"of the same thing is beside it", named.Alone), role.Normal
 	}
 	return "", ""
 }

@@ -28,7 +28,7 @@ func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
 		Name:       "texture",
-		Version:    15,
+		Version:    16,
 		Summary:    "pictures to textures with mip levels (KTX2, DDS), or to PNG",
 		Extensions: texture.Extensions(),
 		Settings:   &defaults,
