@@ -105,11 +105,12 @@ var allowed = map[string]string{
 		"media/codec/png media/codec/psd media/codec/qoi media/codec/tga media/codec/tiff media/codec/webp x/sys media/codec/apng",
 	"media/placeholder": "media/codec/dds media/codec/ktx2",
 	"media/preview":     "media/codec/atlas media/codec/document media/codec/wav media/pixel media/sound media/soundfile media/texture",
+	"media/role":        "media/codec/gltf media/pixel processor",
 	"media/schema":      "base/diag media/codec/document uuid",
 	"media/sound":       "x/sys",
 	"media/soundfile":   "media/codec/flac media/codec/input media/codec/mp3 media/codec/ogg media/codec/qoa media/codec/wav media/sound opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
-		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel processor",
+		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel media/role processor",
 	"media/treemap": "base/diag",
 	"media/whole":   "",
 
@@ -143,10 +144,10 @@ var allowed = map[string]string{
 		"media/texture processor doublestar",
 	"processors/copy":    "processor",
 	"processors/data":    "base/diag media/codec/document media/schema processor",
-	"processors/gltf":    "base/diag media/codec/gltf media/pixel media/texture processor",
+	"processors/gltf":    "base/diag media/codec/gltf media/pixel media/role media/texture processor",
 	"processors/sound":   "base/diag media/codec/tracker media/codec/wav media/placeholder media/sound media/soundfile processor",
 	"processors/sprite":  "media/codec/atlas processor",
-	"processors/texture": "base/diag media/pixel media/texture processor",
+	"processors/texture": "base/diag media/pixel media/role media/texture processor",
 
 	"delivery/codegen":   "x/text",
 	"delivery/ids":       "base/diag content/asset uuid",
@@ -206,7 +207,7 @@ var allowed = map[string]string{
 		"processor doublestar uuid make/view",
 	"ask/move": "base/disk base/settings engine content/asset content/mention content/project make/build make/job make/task make/view " +
 		"make/workspace",
-	"ask/setup":    "base/diag base/disk content/project content/source processor media/pixel media/preview media/soundfile processors",
+	"ask/setup":    "base/diag base/disk content/project content/source processor media/pixel media/preview media/role media/soundfile processors",
 	"ask/skeleton": "base/diag base/disk content/project extend/gocode processor/wasmguest",
 
 	"running/dashboard": "base/diag base/digest engine media/codec/atlas media/pixel media/preview media/treemap store/cas store/contentdb " +

@@ -59,13 +59,14 @@ type Sourced interface {
 	Source() fs.FS
 }
 
-// Guesser is a processor that guesses a setting from a file's name if the setting is left open. `kiln settings` shows
-// the guess.
+// Guesser is a processor that guesses a setting from a file's name, and those of the files beside it, if the setting is left open.
+// `kiln settings` shows the guess.
 type Guesser interface {
 	Processor
 
-	// Guess returns the guess for a source file. settings has the type of Info.Settings.
-	Guess(file string, settings any) Guess
+	// Guess returns the guess for a source file. beside are the paths of the files in its folder. settings has the type of
+	// Info.Settings.
+	Guess(file string, beside []string, settings any) Guess
 }
 
 // Guess is a guess of a setting. The zero Guess is none.

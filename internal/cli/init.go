@@ -23,8 +23,9 @@ func newInitCommand(a *app) *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a kiln.toml for the files that are here",
 		Long: `Look at the files in a folder and write a kiln.toml that builds them. It finds the source root,
-what to leave out, data that needs a tolerant reader, and images that are named for what they are not. In a repository
-of git, .gitattributes gets a line with which kiln.ids merges. Nothing else is changed, and a kiln.toml that is there
+what to leave out, data that needs a tolerant reader, images that models use for something else than their names say
+or that are named for what they are not, and buffers of models, which their products contain. In a repository of
+git, .gitattributes gets a line with which kiln.ids merges. Nothing else is changed, and a kiln.toml that is there
 already stays as it is.`,
 		GroupID: groupMake,
 		Example: "  kiln init\n  kiln init ../game --dry-run",

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/settings"
 	"github.com/kiln-pipeline/kiln/internal/content/asset"
 	"github.com/kiln-pipeline/kiln/internal/content/project"
+	"github.com/kiln-pipeline/kiln/internal/content/source"
 	"github.com/kiln-pipeline/kiln/internal/make/view"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -39,7 +41,7 @@ func newSettingsCommand(a *app) *cobra.Command {
 			if a.json {
 				return a.emitSettings(&v.Assets[0])
 			}
-			return a.listSettings(&v.Assets[0])
+			return a.listSettings(v, &v.Assets[0])
 		},
 	}
 }
@@ -70,7 +72,7 @@ func usesText(uses []settings.Use) string {
 }
 
 // listSettings shows a table for each of the asset's processors.
-func (a *app) listSettings(v *view.AssetView) error {
+func (a *app) listSettings(all *view.View, v *view.AssetView) error {
 	for i, group := range byProcessor(v) {
 		if i > 0 {
 			fmt.Fprintln(a.out)
@@ -80,7 +82,7 @@ func (a *app) listSettings(v *view.AssetView) error {
 			platforms[k] = r.Platform
 		}
 		fmt.Fprintf(a.out, "%s  %s on %s%s\n", a.paint(a.out, bold, oneLine(v.ID)), group[0].Processor, strings.Join(platforms, ", "), a.namedText(group))
-		rows := a.settingRows(v, group)
+		rows := a.settingRows(all.Sources(), v, group)
 		if len(rows) == 0 {
 			fmt.Fprintln(a.out, "  no settings")
 		}
@@ -161,7 +163,7 @@ func byProcessor(v *view.AssetView) [][]*asset.Resolved {
 }
 
 // guess adds to a setting without a value what the processor chooses.
-func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Origin) {
+func (a *app) guess(files *source.Table, v *view.AssetView, r *asset.Resolved, origins []settings.Origin) {
 	all := slices.Concat(a.cfg.Team, a.cfg.Processors)
 	i := slices.IndexFunc(all, func(p processor.Processor) bool { return p.Info().Name == r.Processor })
 	if i < 0 {
@@ -171,7 +173,12 @@ func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Ori
 	if !ok {
 		return
 	}
-	guess := g.Guess(v.Path, r.Settings)
+	folder, _ := path.Split(v.Path)
+	var beside []string
+	for _, name := range files.Names(strings.TrimSuffix(folder, "/")) {
+		beside = append(beside, folder+name)
+	}
+	guess := g.Guess(v.Path, beside, r.Settings)
 	for k := range origins {
 		if origins[k].Name == guess.Setting {
 			origins[k].Value += ": " + guess.Value
@@ -183,12 +190,12 @@ func (a *app) guess(v *view.AssetView, r *asset.Resolved, origins []settings.Ori
 }
 
 // settingRows merges platforms on which a setting has the same value from the same place.
-func (a *app) settingRows(v *view.AssetView, group []*asset.Resolved) []settingRow {
+func (a *app) settingRows(files *source.Table, v *view.AssetView, group []*asset.Resolved) []settingRow {
 	var rows []settingRow
 	for _, r := range group {
 		at := 0 // index of the rows of the next new setting
 		origins := r.Origins()
-		a.guess(v, r, origins)
+		a.guess(files, v, r, origins)
 		for _, o := range append(origins, byHand(r)...) {
 			same := slices.IndexFunc(rows, func(x settingRow) bool {
 				return x.Name == o.Name && x.Value == o.Value && x.Span.Pos == o.Span.Pos

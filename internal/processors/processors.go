@@ -34,9 +34,9 @@ type Kind struct {
 	// Glyph is the sign in lists for an asset without a picture: one or two characters.
 	Glyph string
 
-	// Guess returns settings that a file needs besides the defaults, by its name and, if necessary, its bytes; read
-	// returns nil if they cannot be read. nil: there are never any. `kiln init` writes rules from them.
-	Guess func(file string, size int64, read func() []byte) processor.Guess
+	// Guess returns settings that a file needs besides the defaults, by its name, those of the files in its folder and, if necessary, its
+	// bytes; read returns nil if they cannot be read. nil: there are never any. `kiln init` writes rules from them.
+	Guess func(file string, beside []string, size int64, read func() []byte) processor.Guess
 
 	// Read reads a file that may be damaged, as far as the processor has to for its products. The format is that of its name, or nil.
 	// nil: it is not known what the processor needs.

@@ -12,52 +12,52 @@ import (
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
-// ending is a group of files: the folder, and the part of their names from which the use was guessed, to the end.
-type ending struct{ folder, text string }
+// guesses are the guesses of a branch, by file.
+type guesses map[string]processor.Guess
 
-// guessed returns the rules that files need by the guesses of their kinds. The globs are as wide as possible: a glob
-// covers a folder if all files in it with the same ending need the same.
-func (b *branch) guessed() []Rule {
-	guesses := map[string]processor.Guess{}       // by file
-	under := map[ending]map[processor.Guess]int{} // number of files for each guess
+// guessed returns the rules that files need by the models that use them, or else by the guesses of their kinds. The globs are as wide as
+// possible: a glob covers a folder if all files in it with the same ending need the same.
+func (b *branch) guessed(c *union) []Rule {
+	all := guesses{}
 	for _, f := range b.files {
-		k, _ := processors.Of(f)
-		if k == nil || k.Guess == nil {
-			continue
-		}
-		g := b.guess(k, f)
-		if g.Because == "" {
-			continue
-		}
-		guesses[f] = g
-		for dir := path.Dir(f); ; dir = path.Dir(dir) {
-			key := ending{dir, endOf(f, g)}
-			if under[key] == nil {
-				under[key] = map[processor.Guess]int{}
-			}
-			under[key][g]++
-			if dir == "." {
-				break
-			}
-		}
+		all[f] = b.guess(c, f)
 	}
 	var rules []Rule
+	covers := map[string]string{} // by folder, ending and rule
 	for _, f := range b.files {
-		if g := guesses[f]; g.Setting != "" {
-			rules = append(rules, Rule{cover(f, endOf(f, g), under), does(g), g.Why})
+		g := all[f]
+		if g.Setting == "" {
+			continue
 		}
+		key := path.Dir(f) + "\n" + endOf(f, g) + "\n" + does(g)
+		match, known := covers[key]
+		if !known {
+			match = b.cover(f, all)
+			covers[key] = match
+		}
+		if match == "" {
+			match = processor.QuoteGlob(f)
+		}
+		rules = append(rules, Rule{match, does(g), g.Why})
 	}
 	slices.SortFunc(rules, func(x, y Rule) int { return cmp.Or(cmp.Compare(x.Does, y.Does), cmp.Compare(x.Match, y.Match)) })
 	return slices.Compact(rules)
 }
 
-// guess returns the guess of the kind. A Git LFS pointer counts as an unreadable file.
-func (b *branch) guess(k *processors.Kind, file string) processor.Guess {
+// guess returns what a file needs: by the models that use it, or else by its kind. A Git LFS pointer counts as an unreadable file.
+func (b *branch) guess(c *union, file string) processor.Guess {
+	if g, ok := c.guess(file); ok {
+		return g
+	}
+	k, _ := processors.Of(file)
+	if k == nil || k.Guess == nil {
+		return processor.Guess{}
+	}
 	info, err := os.Stat(b.abs(file))
 	if err != nil {
 		return processor.Guess{}
 	}
-	return k.Guess(file, info.Size(), func() []byte {
+	return k.Guess(file, c.folders[path.Dir(file)], info.Size(), func() []byte {
 		data, err := os.ReadFile(b.abs(file))
 		if err != nil || lfsPointer(data) {
 			return nil
@@ -69,6 +69,9 @@ func (b *branch) guess(k *processors.Kind, file string) processor.Guess {
 // endOf returns the end of a file's name from the part that the guess is based on.
 func endOf(file string, g processor.Guess) string {
 	base := path.Base(file)
+	if g.Because == "" {
+		return base
+	}
 	return base[max(0, strings.LastIndex(base, g.Because)):]
 }
 
@@ -80,28 +83,32 @@ func does(g processor.Guess) string {
 	return fmt.Sprintf("settings = { %s = %s }", g.Setting, quote(g.Value))
 }
 
-// cover returns the widest possible glob for a file.
-func cover(file, end string, under map[ending]map[processor.Guess]int) string {
+// cover returns the widest glob that matches a file, at least one other, and none that needs something else; "" if there is none.
+func (b *branch) cover(file string, all guesses) string {
+	g := all[file]
+	end := endOf(file, g)
+	if end == path.Base(file) {
+		return ""
+	}
 	best := ""
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
-		counts := under[ending{dir, end}]
-		if len(counts) > 1 {
-			break
+		n := 0
+		for _, f := range b.files {
+			if !strings.HasSuffix(path.Base(f), end) || dir != "." && !strings.HasPrefix(f, dir+"/") {
+				continue
+			}
+			if n++; all[f].Setting != g.Setting || all[f].Value != g.Value {
+				return best
+			}
 		}
-		for _, n := range counts {
-			if n > 1 {
-				best = dir
+		if n > 1 {
+			best = "**/*" + processor.QuoteGlob(end)
+			if dir != "." {
+				best = processor.QuoteGlob(dir) + "/" + best
 			}
 		}
 		if dir == "." {
-			break
+			return best
 		}
 	}
-	switch best {
-	case "":
-		return processor.QuoteGlob(file)
-	case ".":
-		return "**/*" + processor.QuoteGlob(end)
-	}
-	return processor.QuoteGlob(best) + "/**/*" + processor.QuoteGlob(end)
 }

@@ -120,6 +120,7 @@ func (p *Plan) writeAttributes() error {
 // below sets the fields that depend on the roots.
 func (p *Plan) below(t *tree) {
 	seen := map[string]bool{}
+	c := p.union(t)
 	for _, root := range p.Roots {
 		b := t.below(root)
 		p.Files += len(b.files)
@@ -129,8 +130,8 @@ func (p *Plan) below(t *tree) {
 				p.Ignore = append(p.Ignore, ig)
 			}
 		}
-		p.Rules = append(p.Rules, b.guessed()...)
-		p.Atlases = append(p.Atlases, b.atlases()...)
+		p.Rules = append(p.Rules, b.guessed(c)...)
+		p.Atlases = append(p.Atlases, b.atlases(c)...)
 	}
 	p.Rules = append(unique(p.Rules), p.engines(t)...)
 	kept := slices.DeleteFunc(slices.Clone(p.Ignore), func(ig Ignore) bool { return !ig.Keeps() })

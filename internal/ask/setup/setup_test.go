@@ -184,7 +184,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestAtlases: a folder is suggested by its name, or because it holds many small images that are not textures of a usual size.
+// TestAtlases: a folder is suggested by its name or that of the one around it, or because it holds many small images that are cut out or
+// are not textures of a usual size.
 func TestAtlases(t *testing.T) {
 	files := map[string]string{}
 	add := func(folder string, n, side int) {
@@ -198,6 +199,24 @@ func TestAtlases(t *testing.T) {
 	add("portraits", 20, 300)
 	add("pack/blue-ui", 4, 300)
 	add("guitar", 4, 48)
+	add("sprites/hero", 4, 64) // two folders in one of sprites
+	add("sprites/enemies", 5, 32)
+	add("menu/ui", 9, 100) // with one large image
+	files["assets/menu/ui/back.png"] = picture(1232, color.White)
+	add("gui/backs", 4, 600) // all are large
+	add("hud", 7, 48)        // one does not fit a page
+	files["assets/hud/sky.png"] = picture(2049, color.White)
+	for i := range 8 { // cut out, of sizes that textures have, too
+		files[fmt.Sprintf("assets/coins/%d.png", i)] = picture(32, color.NRGBA{200, 200, 0, 0})
+		files[fmt.Sprintf("assets/solid/%d.png", i)] = picture(32, color.White)
+	}
+	for _, name := range []string{"rock.png", "rock_n.png", "rock_ao.png", "rock_rough.png"} { // of a surface
+		files["assets/tiles/"+name] = picture(64, color.White)
+	}
+	// of a model
+	files["assets/tiles3d/icons/a.gltf"] = `{"images":[{"uri":"0.png"}],"textures":[{"source":0}],` +
+		`"materials":[{"emissiveTexture":{"index":0}}]}`
+	add("tiles3d/icons", 4, 64)
 	for i := range 4 { // TGA: 18 bytes of header, of which these are true colour, 3 x 2 pixels, 24 bits
 		head := "\x00\x00\x02" + strings.Repeat("\x00", 9) + "\x03\x00\x02\x00\x18\x00"
 		files[fmt.Sprintf("assets/icons/%d.tga", i)] = head + strings.Repeat("\x80", 18)
@@ -208,8 +227,46 @@ func TestAtlases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"icons/", "inventory/", "pack/blue-ui/"}; !slices.Equal(p.Atlases, want) {
+	want := []string{"coins/", "icons/", "inventory/", "menu/ui/", "pack/blue-ui/", "sprites/enemies/", "sprites/hero/"}
+	if !slices.Equal(p.Atlases, want) {
 		t.Errorf("%q, want %q", p.Atlases, want)
+	}
+}
+
+// TestModels: what models use gets rules by that; a glob covers no file that needs something else.
+func TestModels(t *testing.T) {
+	use := func(slot, uri string) string {
+		return fmt.Sprintf(`{"buffers":[{"uri":"a.bin"}],"images":[{"uri":%q}],"textures":[{"source":0}],"materials":[{%q:{"index":0}}]}`,
+			uri, slot)
+	}
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"assets/a.gltf": use("emissiveTexture", "x_normal.png"), "assets/a.bin": "x", "assets/b/b.gltf": use("emissiveTexture", "y_normal.png"),
+		"assets/b/a.bin": "x", "assets/c.bin": "of no model", "assets/d.gltf": use("occlusionTexture", "plain.png"), "assets/broken.gltf": "{",
+		"assets/e.gltf": use("emissiveTexture", "ready_normal.dds"), "assets/f.gltf": use("normalTexture", "w_rough.png"),
+		"assets/both.gltf": use("normalTexture", "both_rough.png"), "assets/both2.gltf": use("emissiveTexture", "both_rough.png"),
+		"assets/x_normal.png": normal, "assets/b/y_normal.png": red, "assets/z_normal.png": normal, "assets/plain.png": red,
+		"assets/ready_normal.dds": "x",
+		"assets/w_rough.png":      red, "assets/v_rough.png": red, "assets/both_rough.png": red,
+		"assets/b/s_metallic_rough.png": grey, "assets/b/t_rough.png": red,
+		"data/g.gltf": use("normalTexture", "over.png"), "assets/over.png": red, "data/a.json": "{}",
+	})
+	p, err := Look(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range p.Rules {
+		got = append(got, r.Match+" "+r.Does)
+	}
+	color, mask, directions := `settings = { use = "color" }`, `settings = { use = "mask" }`, `settings = { use = "normal" }`
+	want := []string{
+		`a.bin processor = "none"`, `b/a.bin processor = "none"`, // c.bin is content
+		"b/t_rough.png " + color, "b/y_normal.png " + color, "v_rough.png " + color, "x_normal.png " + color,
+		"plain.png " + mask, "over.png " + directions, "w_rough.png " + directions,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

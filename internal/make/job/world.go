@@ -280,12 +280,12 @@ func (w *World) glob(pattern string) ([]string, digest.Hash, error) {
 		return nil, digest.Hash{}, fmt.Errorf("glob %q is not well formed", pattern)
 	}
 	all := w.Paths()
-	base, _ := doublestar.SplitPattern(glob)
-	if base != "." {
-		from := sort.SearchStrings(all, base+"/")
-		to := from + sort.Search(len(all)-from, func(i int) bool { return !strings.HasPrefix(all[from+i], base+"/") })
-		all = all[from:to]
+	begin := glob // which all matches have
+	if i := strings.IndexAny(glob, `*?[{\`); i >= 0 {
+		begin = glob[:i]
 	}
+	from := sort.SearchStrings(all, begin)
+	all = all[from : from+sort.Search(len(all)-from, func(i int) bool { return !strings.HasPrefix(all[from+i], begin) })]
 	var found []string
 	b := digest.Build("glob")
 	for _, p := range all {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -244,14 +245,12 @@ func (p *Plan) Warnings() []processor.Problem {
 	return list
 }
 
-// Doubt returns what contradicts the plan's use, if that use was guessed from a file's name, or "". It checks the first
-// picture.
-func (p *Plan) Doubt(name string) string {
-	use, because := UseOf(name)
-	if use != p.Use || because == "" {
-		return ""
+// Doubt is [Doubt] of the first picture, if the plan's use was guessed from a file's name.
+func (p *Plan) Doubt(named role.Named) (why, use string) {
+	if named.Use != p.Use || named.Because == "" && named.Alone == "" {
+		return "", ""
 	}
-	return Doubt(name, p.images.Pictures[0].Bits(false))
+	return Doubt(named, p.images.Pictures[0].Bits(false))
 }
 
 // directions reports whether at least half of the pixels could be a direction, with a length of about 1.
@@ -266,6 +265,20 @@ func directions(m *pixel.Image) bool {
 		}
 	}
 	return 8*good >= len(m.Pix) // half of the pixels
+}
+
+// surface reports whether nearly all pixels are directions that point out of a surface, as in normal maps, and hardly in any other picture.
+func surface(m *pixel.Image) bool {
+	good, sum := 0, 0
+	for i := 0; i < len(m.Pix); i += 4 {
+		x, y, z := 2*int(m.Pix[i])-255, 2*int(m.Pix[i+1])-255, 2*int(m.Pix[i+2])-255
+		if z >= 0 && abs(x*x+y*y+z*z-255*255) < 255*255/5 {
+			good++
+		}
+		sum += z
+	}
+	n := len(m.Pix) / 4
+	return n > 0 && 10*good >= 9*n && sum >= n*200 // on average within 38 degrees of the surface's own
 }
 
 // coloured reports whether red, green and blue differ by a tenth on average. JPEG changes grey by less.

@@ -8,12 +8,11 @@ import (
 	"image/png"
 	"math"
 	"os"
-	"path"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/processor"
 )
 
@@ -80,82 +79,23 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestUseOf(t *testing.T) {
-	for name, want := range map[string]string{
-		"a/stone_n.png": "normal _n", "Stone_Normal.TGA": "normal _Normal", "x-nrm.png": "normal -nrm", "brick.rough.png": "mask .rough",
-		"a_orm.png": "mask _orm", "wall_h.png": "mask _h", "sky.hdr": "hdr .hdr", "sky.EXR": "hdr .exr", "sky_n.exr": "normal _n",
-		"button_ui.png": "ui _ui", "grade_lut.png": "data _lut",
-		"a.png": "color ", "lemon.png": "color ", "n.png": "color ", "_none.png": "color ", "a/b_n/c.png": "color ", "": "color ",
-	} {
-		use, because := UseOf(name)
-		if got := use + " " + because; got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
-	}
-	if o := (Options{Use: "auto", R: "x.png"}).For("a.png"); o.Use != "mask" {
+func TestFor(t *testing.T) {
+	if o := (Options{Use: "auto", R: "x.png"}).For(role.Of("a.png", nil)); o.Use != "mask" {
 		t.Errorf("packed channels are %s", o.Use)
 	}
-	if o := (Options{Use: "color", R: "x.png"}).For("a_n.png"); o.Use != "color" {
+	if o := (Options{Use: "color", R: "x.png"}).For(role.Of("a_normal.png", nil)); o.Use != "color" {
 		t.Error("what is said is not kept")
 	}
-	if o := (Options{A: "x.png"}).For("a.png"); o.Use != "color" {
+	if o := (Options{A: "x.png"}).For(role.Of("a.png", nil)); o.Use != "color" {
 		t.Error("an alpha of its own makes no mask")
 	}
 }
 
-// TestUseOfRealNames has names from the corpus, from texture sites, painting programs and engines.
-func TestUseOfRealNames(t *testing.T) {
-	for use, names := range map[string]string{
-		// From Khronos and Kenney; Poly Haven; ambientCG; Substance; Unity; Unreal; Quixel; Blender and glTF exporters.
-		"normal": `NormalTangentTest_Normal SheenChairFabricNormal.png
-			brick_nor_gl_1k brick_nor_dx_4k brick_nor_gl_2k.exr bricks_nor_gl_16k.png
-			Bricks001_1K_NormalGL Bricks001_1K-JPG_NormalDX.jpg Bricks001_4K-PNG_NormalGL.png
-			Material_Normal_OpenGL Chair_Mat_Normal_DirectX Chair_Normal.1001.png chair_normal_1002.png M_Normal_2048.tga
-			Rock_NormalMap Rock_BumpedNormals T_Rock_N.TGA T_Rock_Norm xyzabcd_2K_Normal_LOD0.jpg rock_2K_Normal.jpg wall_normalmap.png wall_normal-ogl.png metal-normal-1024x1024.png`,
-		"mask": `NormalTangentTest_OcclusionRoughnessMetallic SheenChair_OcclusionRoughMetal
-			brick_arm_1k brick_rough_2k brick_disp_4k brick_ao_1k brick_metal_1k brick_mask_8k brick_bump_1k
-			Bricks001_1K_Roughness Bricks001_1K-JPG_AmbientOcclusion Metal009_2K_Metalness Bricks001_1K_Displacement Leaf001_1K_Opacity
-			Chair_Mat_OcclusionRoughnessMetallic Chair_Mixed_AO Chair_Height Chair_Metallic.1001 Chair_MetallicSmoothness
-			Rock_MaskMap Rock_MetallicGlossMap Rock_OcclusionMap Rock_HeightMap rock_heightmap Rock_ParallaxMap RockAO
-			T_Rock_ORM T_RockORM T_Rock_MRA T_Rock_H xyzabcd_2K_Roughness xyzabcd_4K_AO xyzabcd_2K_Cavity xyzabcd_8K_Gloss_LOD1
-			helmet_metallicRoughness helmet_metallicroughness`,
-		"color": `norway formal armor_diff NormalTangentTest_BaseColor CheckAndX_V TextureCoordinateTemplate brick_diff_1k brick_col_2k
-			Bricks001_1K_Color Bricks001_1K-JPG_Color Chair_BaseColor Chair_AlbedoTransparency T_Rock_BC T_Rock_D xyzabcd_2K_Albedo colormap citybits_texture
-			Rock_MainTex HeroArm ButtonN abnormal Platform snorkel_1k Enormous_2K marchao orm 1024 2k _gl_1k TEX_1K map lightmap Rock_LightMap
-			cubicmap sitemap tilemap minimap Gem VirtualControlArrow warm swarm Bonn London normal_pressed button_normal_hover rockAo2 dresden_square_1k`,
-		"hdr":  `dresden_square_1k.hdr sky_hdri_4k.png`,
-		"ui":   `TopDown_ui clean_crispy-ui`,
-		"data": `grade_lut_1024 PerlinNoise WindFlow.png`,
-	} {
-		for _, name := range strings.Fields(names) {
-			file := name
-			if !slices.Contains([]string{".png", ".jpg", ".tga", ".exr", ".hdr"}, strings.ToLower(path.Ext(name))) {
-				file += ".jpg"
-			}
-			if got, because := UseOf("models/a_n/" + file); got != use {
-				t.Errorf("%s is %s by %q, want %s", file, got, because, use)
-			}
-		}
-	}
-}
-
-// TestUsesAreDocumented compares the table of names in the documentation with the code.
-func TestUsesAreDocumented(t *testing.T) {
+// TestFormatsAreDocumented compares the table of formats in the documentation with the code.
+func TestFormatsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/textures.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, s := range suffixes {
-		row := "| `" + s.use + "` | "
-		for i, w := range s.words {
-			if i > 0 {
-				row += " "
-			}
-			row += "`" + w + "`"
-		}
-		if !strings.Contains(string(page), row) {
-			t.Errorf("docs/textures.md has no row %q", row)
-		}
 	}
 	for _, f := range formats {
 		if f.name != "bc1a" && !strings.Contains(string(page), "| `"+f.name+"` |") {
@@ -317,26 +257,34 @@ func TestWarnings(t *testing.T) {
 
 func TestDoubt(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		px   [3]byte
-		want string
+		name, beside string
+		px           [3]byte
+		want, use    string
 	}{
-		{"a_n.png", [3]byte{128, 128, 255}, ""}, {"a_n.png", [3]byte{218, 128, 218}, ""}, {"a_n.png", [3]byte{200, 100, 0}, ""},
-		{"a_n.png", [3]byte{128, 128, 128}, `named "_n" like a normal map, but most of its pixels are not directions`},
-		{"a_n.png", [3]byte{255, 255, 255}, `named "_n"`}, {"a_n.png", [3]byte{0, 0, 0}, `named "_n"`}, {"a_n.png", [3]byte{90, 140, 60}, `named "_n"`},
-		{"a_h.png", [3]byte{90, 92, 85}, ""}, {"a_h.png", [3]byte{90, 140, 60}, `named "_h" like a mask, but it has colours`},
-		{"a_orm.png", [3]byte{90, 140, 60}, ""}, {"a.png", [3]byte{90, 140, 60}, ""},
+		{"a_n.png", "a.png", [3]byte{128, 128, 255}, "", ""}, {"a_n.png", "a.png", [3]byte{218, 128, 218}, "", ""},
+		{"a_n.png", "a.png", [3]byte{200, 100, 0}, "", ""},
+		{"a_n.png", "a.png", [3]byte{128, 128, 128}, `named "_n" like a normal map, but most of its pixels are not directions`, "color"},
+		{"a_n.png", "a.png", [3]byte{255, 255, 255}, `named "_n"`, "color"}, {"a_n.png", "a.png", [3]byte{0, 0, 0}, `named "_n"`, "color"},
+		{"a_normal.png", "", [3]byte{90, 140, 60}, `named "_normal"`, "color"},
+		{"a_n.png", "", [3]byte{128, 128, 255}, `named "_n" like a normal map, which its pixels confirm, but it is built as colours`, "normal"},
+		{"a_n.png", "", [3]byte{90, 140, 60}, "", ""}, {"a_n.png", "", [3]byte{200, 100, 0}, "", ""}, {"a_n.png", "", [3]byte{218, 128, 218}, "", ""},
+		{"a_arm.png", "", [3]byte{128, 128, 255}, "", ""},
+		{"a_height.png", "", [3]byte{90, 92, 85}, "", ""},
+		{"a_height.png", "", [3]byte{90, 140, 60}, `named "_height" like a mask, but it has colours`, "color"},
+		{"a_orm.png", "", [3]byte{90, 140, 60}, "", ""},
+		{"a_roughnessMetallic.png", "", [3]byte{0, 140, 60}, "", ""}, {"a.png", "", [3]byte{90, 140, 60}, "", ""},
 	} {
 		m := pixel.New(4, 4)
 		for i := 0; i < len(m.Pix); i += 4 {
 			copy(m.Pix[i:], tt.px[:])
 		}
-		p, err := NewPlan(Images{Pictures: []*pixel.Picture{{Eight: m}}}, Defaults().For(tt.name))
+		named := role.Of(tt.name, []string{tt.beside})
+		p, err := NewPlan(Images{Pictures: []*pixel.Picture{{Eight: m}}}, Defaults().For(named))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Doubt(tt.name); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
-			t.Errorf("%s of %v: %q", tt.name, tt.px, got)
+		if got, use := p.Doubt(named); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" || use != tt.use {
+			t.Errorf("%s of %v: %q, %q", tt.name, tt.px, got, use)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Guess finds files that cannot be read as their extension says, and the setting with which they can. A file that no
 // setting makes readable stays as it is: the build says what is wrong with it.
-func Guess(file string, size int64, read func() []byte) processor.Guess {
+func Guess(file string, _ []string, size int64, read func() []byte) processor.Guess {
 	g := processor.Guess{Because: path.Ext(file)}
 	if size > document.MaxSize {
 		return g

@@ -37,7 +37,7 @@ const (
 func (proc) Info() processor.Info {
 	return processor.Info{
 		Name:       "gltf",
-		Version:    19,
+		Version:    20,
 		Summary:    "glTF models, validated, as one .glb with textures beside it",
 		Extensions: []string{codec.TextExtension, codec.BinaryExtension},
 		Settings:   &Settings{Validate: "warn", Images: "textures"},

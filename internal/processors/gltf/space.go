@@ -12,6 +12,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -84,7 +85,7 @@ func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 				all[r] = slot
 			}
 		}
-		if name := "space:" + f.path; len(all.roles()) > 0 && !slices.Contains(parts, name) {
+		if name := "space:" + f.path; len(all.purposes()) > 0 && !slices.Contains(parts, name) {
 			asked, parts = append(asked, f), append(parts, name)
 		}
 		used[f.path] = all
@@ -114,32 +115,32 @@ func (m *model) checkSpaces(files []imageFile, uses []slots) error {
 // checkSpace warns if a texture does not fit the use of the materials.
 func (m *model) checkSpace(f imageFile, u slots, space string) {
 	if own, ok := strings.CutSuffix(space, converts); ok {
-		if space = own; u[colours].At != nil {
-			m.job.Warn(*m.at(u[colours].At, diag.ModelImageSpace,
+		if space = own; u[role.Colours].At != nil {
+			m.job.Warn(*m.at(u[role.Colours].At, diag.ModelImageSpace,
 				fmt.Sprintf("write a rule: match = %q, settings = { gamma = false }; or save the file without a gamma", processor.QuoteGlob(f.path)),
-				"%s takes %q, whose colours are converted by the gamma in its file, and glTF ignores that", u[colours].Name, f.path))
+				"%s takes %q, whose colours are converted by the gamma in its file, and glTF ignores that", u[role.Colours].Name, f.path))
 		}
 	}
 	if space != texture.SpaceSRGB && space != texture.SpaceLinear {
 		return
 	}
-	wrong := []role{directions, measures}
+	wrong := []role.Purpose{role.Directions, role.Measures}
 	if space == texture.SpaceLinear {
-		wrong = []role{colours}
+		wrong = []role.Purpose{role.Colours}
 	}
-	for _, r := range wrong {
-		slot, use := u[r], purposes[r]
+	for _, p := range wrong {
+		slot := u[p]
 		if slot.At == nil {
 			continue
 		}
-		if roles := u.roles(); len(roles) > 1 {
+		if len(u.purposes()) > 1 {
 			m.warnBoth(f.image, fmt.Sprintf("image %q", f.path), u, space)
 			return
 		}
 		m.job.Warn(*m.at(slot.At, diag.ModelImageSpace,
-			fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), use.use,
-				map[bool]string{true: ", srgb = true"}[r == colours]),
-			"%s takes %q for %s, but its texture is %s", slot.Name, f.path, use.as, space))
+			fmt.Sprintf("write a rule: match = %q, settings = { use = %q%s }", processor.QuoteGlob(f.path), p.Use(),
+				map[bool]string{true: ", srgb = true"}[p == role.Colours]),
+			"%s takes %q for %s, but its texture is %s", slot.Name, f.path, as[p], space))
 		return
 	}
 }
@@ -148,12 +149,12 @@ func (m *model) checkSpace(f imageFile, u slots, space string) {
 // inside the model.
 func (m *model) warnBoth(image *codec.Value, what string, u slots, space string) {
 	var takes []string
-	for _, r := range u.roles() {
-		takes = append(takes, u[r].Name+" for "+purposes[r].as)
+	for _, p := range u.purposes() {
+		takes = append(takes, u[p].Name+" for "+as[p])
 	}
 	becomes := "its texture is " + space
 	switch {
-	case space == "" && u[colours].At != nil:
+	case space == "" && u[role.Colours].At != nil:
 		becomes = "it becomes " + texture.SpaceSRGB
 	case space == "":
 		becomes = "it becomes a mask"

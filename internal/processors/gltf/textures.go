@@ -10,6 +10,7 @@ import (
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	codec "github.com/kiln-pipeline/kiln/internal/media/codec/gltf"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -77,31 +78,17 @@ func rulesOf(job processor.Job, file string) (*texture.Options, map[string]any, 
 	return o, given, err
 }
 
-// role is the use of an image by a material.
-type role int
+// as describes a purpose, for display.
+var as = [role.Purposes]string{"colours, which are sRGB", "directions, which are linear", "measures, which are linear"}
 
-const (
-	colours role = iota
-	directions
-	measures
-	roles // number of roles
-)
+// slots are where materials use an image, for each purpose.
+type slots [role.Purposes]codec.Slot
 
-// purposes are the names of the roles in the settings of textures, and for display.
-var purposes = [roles]struct{ use, as string }{
-	colours:    {"color", "colours, which are sRGB"},
-	directions: {"normal", "directions, which are linear"},
-	measures:   {"mask", "measures, which are linear"},
-}
-
-// slots are where materials use an image, for each role.
-type slots [roles]codec.Slot
-
-// roles returns the roles in which materials use the image.
-func (u *slots) roles() (list []role) {
-	for r := range roles {
-		if u[r].At != nil {
-			list = append(list, r)
+// purposes returns what materials use the image for.
+func (u *slots) purposes() (list []role.Purpose) {
+	for p := range role.Purposes {
+		if u[p].At != nil {
+			list = append(list, p)
 		}
 	}
 	return list
@@ -111,7 +98,7 @@ func (u *slots) roles() (list []role) {
 func slotsOf(doc *codec.Document) []slots {
 	var all []slots
 	for _, u := range doc.ImageUses() {
-		all = append(all, slots{colours: u.Colours, directions: u.Directions, measures: u.Measures})
+		all = append(all, slots{role.Colours: u.Colours, role.Directions: u.Directions, role.Measures: u.Measures})
 	}
 	return all
 }
@@ -196,15 +183,14 @@ func extensionOf(data []byte) string {
 // useOf is the use of a texture of an image inside the model: that of the materials, or else the one that its name
 // says.
 func (m *model) useOf(image *codec.Value, i int, u slots) string {
-	switch roles := u.roles(); len(roles) {
+	switch purposes := u.purposes(); len(purposes) {
 	case 0:
-		use, _ := texture.UseOf(image.Str("name") + ".png")
-		return use
+		return role.Of(image.Str("name")+".png", nil).Use
 	case 1:
-		return purposes[roles[0]].use
+		return purposes[0].Use()
 	}
 	m.warnBoth(image, fmt.Sprintf("image %d", i), u, "")
-	if u[colours].At != nil {
+	if u[role.Colours].At != nil {
 		return "color"
 	}
 	return "mask" // keeps all channels
@@ -213,29 +199,34 @@ func (m *model) useOf(image *codec.Value, i int, u slots) string {
 // other adds a texture for an image file that is an asset, if the materials use it in another way than its name says.
 // Settings of rules have precedence over both.
 func (m *model) other(f imageFile, product processor.Product, u slots) (bool, error) {
-	roles := u.roles()
-	if len(roles) != 1 || product.Type != textureType || product.Processor != "texture" {
+	purposes := u.purposes()
+	if len(purposes) != 1 || product.Type != textureType || product.Processor != "texture" {
 		return false, nil
 	}
 	o, given, err := rulesOf(m.job, f.path)
 	if err != nil || o == nil || o.Use != "auto" || given["srgb"] != nil {
 		return false, err
 	}
-	switch ext := strings.ToLower(path.Ext(f.path)); {
-	case ext == ".dds", ext == ".ktx2": // these formats contain their use
-		return false, nil
-	case serves(o.For(f.path).Use, roles[0]):
+	if ext := strings.ToLower(path.Ext(f.path)); ext == ".dds" || ext == ".ktx2" { // these formats contain their use
 		return false, nil
 	}
-	slot, use := u[roles[0]], purposes[roles[0]]
-	if _, because := texture.UseOf(f.path); because != "" {
+	named, err := texture.Named(m.job, f.path)
+	if err != nil {
+		return false, err
+	}
+	of, purpose := o.For(named).Use, purposes[0]
+	if purpose.ServedBy(of) {
+		return false, nil
+	}
+	slot, use := u[purpose], purpose.Use()
+	if named.Because != "" {
 		m.job.Warn(*m.at(slot.At, diag.ModelImageSpace,
-			fmt.Sprintf("rename the file, or write a rule: match = %q, settings = { use = %q }", processor.QuoteGlob(f.path), use.use),
+			fmt.Sprintf("rename the file, or write a rule: match = %q, settings = { use = %q }", processor.QuoteGlob(f.path), use),
 			"%s takes %q for %s, but its name, with %q, says %q; the model gets a texture of its own",
-			slot.Name, f.path, use.as, because, o.For(f.path).Use))
+			slot.Name, f.path, as[purpose], named.Because, of))
 	}
 	for i := range m.variants {
-		if v := &m.variants[i]; v.path == f.path && v.use == use.use {
+		if v := &m.variants[i]; v.path == f.path && v.use == use {
 			v.images = append(v.images, f.image)
 			return true, nil
 		}
@@ -244,19 +235,8 @@ func (m *model) other(f imageFile, product processor.Product, u slots) (bool, er
 	if name == "" {
 		name = strings.TrimSuffix(path.Base(f.path), path.Ext(f.path))
 	}
-	m.variants = append(m.variants, variant{[]*codec.Value{f.image}, f.path, m.productName(f.index, name), use.use})
+	m.variants = append(m.variants, variant{[]*codec.Value{f.image}, f.path, m.productName(f.index, name), use})
 	return true, nil
-}
-
-// serves reports whether a texture for a use fits a role.
-func serves(use string, r role) bool {
-	switch r {
-	case colours:
-		return use == "color" || use == "ui" || use == "hdr"
-	case directions:
-		return use == "normal"
-	}
-	return use == "mask" || use == "data"
 }
 
 // makeTextures requests all textures, and makes their images refer to them.

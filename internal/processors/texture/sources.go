@@ -11,6 +11,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -21,6 +22,8 @@ type sources struct {
 	job   processor.Job
 	o     texture.Options
 	ready []byte // the texture itself, if the source is one that needs no work
+
+	guessed *role.Named // what the file's name says; nil if the settings say what it is for
 }
 
 // images reads all pictures of the settings.

@@ -282,40 +282,65 @@ func TestGuess(t *testing.T) {
 		want   string
 	}{
 		{"a/stone_n.png", func(*texture.Options) {}, "use normal _n"},
+		{"a/alone_n.png", func(*texture.Options) {}, "use color "},
 		{"a/stone.png", func(*texture.Options) {}, "use color "},
 		{"a/stone.png", func(o *texture.Options) { o.R = "x.png" }, "use mask "},
 		{"a/stone_n.png", func(o *texture.Options) { o.Use = "color" }, "  "},
 	} {
-		g := p.Guess(tt.file, settings(tt.change))
+		g := p.Guess(tt.file, []string{"a/stone.png", "a/stone_n.png", "a/alone_n.png"}, settings(tt.change))
 		if got := g.Setting + " " + g.Value + " " + g.Because; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.file, got, tt.want)
 		}
 	}
 }
 
-// What a name says decides; a picture that is none of what it says is told of.
+// What a name says decides; a picture that contradicts it is reported, unless a model uses it.
 func TestUseByName(t *testing.T) {
 	normal, orm := plain(t, 8, 8, color.NRGBA{128, 128, 255, 255}), plain(t, 8, 8, color.NRGBA{90, 140, 60, 255})
+	model := func(slot, uri string) string {
+		return `{"asset":{"version":"2.0"},"images":[{"uri":"` + uri + `"}],"textures":[{"source":0}],"materials":[{` + slot + `{"index":0}}]}`
+	}
+	unused := strings.ReplaceAll(model(`"normalTexture":`, "a_normal.png"), `"materials"`, `"extras"`)
 	for _, tt := range []struct {
-		name, format string
-		data         []byte
-		warning      string
+		name, beside, model string // names of other files; where the model is, and its text
+		format              string
+		data                []byte
+		warning             string
 	}{
-		{"a_n.png", "BC5", normal, ""},
-		{"a_n.png", "BC5", orm, `named "_n" like a normal map`},
-		{"a_orm.png", "BC7", orm, ""},
-		{"a_rough.png", "BC4", grey(t, 8, 90), ""},
-		{"a_lut.png", "RGBA8", orm, ""},
-		{"a.png", "BC7 sRGB", orm, ""},
+		{"a_n.png", "a.png", "", "BC5", normal, ""},
+		{"a_n.png", "a.png", "", "BC5", orm, `named "_n" like a normal map`},
+		{"a_n.png", "b/a.png", "", "BC7 sRGB", orm, ""},
+		{"a_n.png", "", "", "BC7 sRGB", normal, `named "_n" like a normal map, which its pixels confirm`},
+		{"a_normal.png", "", "", "BC5", orm, `named "_normal" like a normal map`},
+		{"a_normal.png", "a_hover.png", "", "BC7 sRGB", orm, ""},
+		{"a_orm.png", "", "", "BC7", orm, ""},
+		{"a_roughnessMetallic.png", "", "", "BC7", orm, ""},
+		{"a_rough.png", "", "", "BC4", grey(t, 8, 90), ""},
+		{"a_rough.png", "", "", "BC7", orm, `named "_rough" like a mask`},
+		{"a_lut.png", "", "", "RGBA8", orm, ""},
+		{"a.png", "", "", "BC7 sRGB", orm, ""},
+		{"m/t/a_rough.png", "", "m/m.gltf " + model(`"occlusionTexture":`, "t/a_rough.png"), "BC7", orm, ""},
+		{"m/t/a_rough.png", "", "n/m.gltf " + model(`"emissiveTexture":`, "../m/t/a_rough.png"), "BC7", orm, ""},
+		{"m/t/a_rough.png", "", "n/m.gltf " + model(`"emissiveTexture":`, "../m/u/a_rough.png"), "BC7", orm, `named "_rough" like a mask`},
+		{"m/t/a b_rough.png", "", "m/m.glb " + model(`"occlusionTexture":`, "t/a%20b_rough.png"), "BC7", orm, ""},
+		{"a_normal.png", "", "m.gltf " + unused, "BC5", orm, `named "_normal" like a normal map`},
+		{"a_normal.png", "", "m.gltf {", "BC5", orm, `named "_normal" like a normal map`},
 	} {
-		r := processortest.Run(t, New(), processortest.Case{Files: map[string][]byte{tt.name: tt.data}, Asset: tt.name,
+		files := map[string][]byte{tt.name: tt.data}
+		for _, name := range strings.Fields(tt.beside) {
+			files[name] = tt.data
+		}
+		if name, text, ok := strings.Cut(tt.model, " "); ok {
+			files[name] = []byte(text)
+		}
+		r := processortest.Run(t, New(), processortest.Case{Files: files, Asset: tt.name,
 			Settings: settings(func(o *texture.Options) { o.Family = "bc" })})
 		said := ""
 		for _, w := range r.Warnings {
 			said += w.Text
 		}
 		if f := opened(t, r); f.Format != tt.format || !strings.HasPrefix(said, tt.warning) || tt.warning == "" && said != "" {
-			t.Errorf("%s: %s, %q", tt.name, f.Format, said)
+			t.Errorf("%s beside %q and %q: %s, %q", tt.name, tt.beside, tt.model, f.Format, said)
 		}
 	}
 }

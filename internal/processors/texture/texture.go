@@ -5,6 +5,7 @@
 package texture
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/media/pixel"
+	"github.com/kiln-pipeline/kiln/internal/media/role"
 	"github.com/kiln-pipeline/kiln/internal/media/texture"
 	"github.com/kiln-pipeline/kiln/processor"
 )
@@ -26,7 +28,7 @@ func (proc) Info() processor.Info {
 	defaults := texture.Defaults()
 	return processor.Info{
 		Name:       "texture",
-		Version:    15,
+		Version:    16,
 		Summary:    "pictures to textures with mip levels (KTX2, DDS), or to PNG",
 		Extensions: texture.Extensions(),
 		Settings:   &defaults,
@@ -40,13 +42,13 @@ func (proc) Info() processor.Info {
 }
 
 // Guess returns the use of a picture by its file's name, if the settings do not set it.
-func (proc) Guess(file string, settings any) processor.Guess {
+func (proc) Guess(file string, beside []string, settings any) processor.Guess {
 	o := *settings.(*texture.Options)
 	if o.Use != "auto" {
 		return processor.Guess{}
 	}
-	_, because := texture.UseOf(file)
-	return processor.Guess{Setting: "use", Value: o.For(file).Use, Because: because}
+	named := role.Of(file, beside)
+	return processor.Guess{Setting: "use", Value: o.For(named).Use, Because: named.Because}
 }
 
 // Limits of pictures whose pixels [Guess] decodes; for larger ones it uses only the name.
@@ -55,19 +57,23 @@ const (
 	guessPixels = 16 << 20
 )
 
-// Guess finds pictures whose names say something else than their pixels: button_n.png may be a button in its normal state.
-func Guess(file string, size int64, read func() []byte) processor.Guess {
-	use, because := texture.UseOf(file)
-	if use != "normal" && use != "mask" {
-		return processor.Guess{}
-	}
-	g := processor.Guess{Because: because}
-	if size > guessBytes {
+// Guess finds pictures that no model uses and whose names say something else than their pixels: button_normal.png may be a button in its
+// normal state.
+func Guess(file string, beside []string, size int64, read func() []byte) processor.Guess {
+	named := role.Of(file, beside)
+	g := processor.Guess{Because: cmp.Or(named.Because, named.Alone)}
+	if size > guessBytes || named.Use != role.Normal && named.Use != role.Mask && named.Like != role.Normal {
 		return g
 	}
 	m, err := pixel.Decode(file, read(), pixel.Limits{MaxSide: pixel.DefaultLimits().MaxSide, MaxBytes: 4 * guessPixels})
-	if err == nil && texture.Doubt(file, m) != "" {
-		g.Setting, g.Value, g.Why = "use", "color", "colours, whatever the name says"
+	if err != nil {
+		return g
+	}
+	switch _, use := texture.Doubt(named, m); use {
+	case role.Color:
+		g.Setting, g.Value, g.Why = "use", use, "colours, whatever the name says"
+	case role.Normal:
+		g.Setting, g.Value, g.Why = "use", use, "directions, by name and pixels"
 	}
 	return g
 }
@@ -79,7 +85,10 @@ func (s *sources) need(bytes int64) error {
 }
 
 func (proc) Process(ctx context.Context, job processor.Job) error {
-	s := &sources{ctx: ctx, job: job, o: processor.SettingsOf[texture.Options](job).For(job.Asset().Path)}
+	s := &sources{ctx: ctx, job: job, o: *processor.SettingsOf[texture.Options](job)}
+	if err := s.use(); err != nil {
+		return err
+	}
 	im, err := s.images()
 	if err != nil {
 		return err
@@ -95,7 +104,9 @@ func (proc) Process(ctx context.Context, job processor.Job) error {
 	for _, w := range plan.Warnings() {
 		job.Warn(w)
 	}
-	s.doubt(plan)
+	if err := s.doubt(plan); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -148,19 +159,6 @@ func misnamed(job processor.Job, name, format string) {
 			Code: string(diag.ImageMisnamed),
 			Text: fmt.Sprintf("named %s, but it is a %s image", strings.ToLower(path.Ext(name)), pixel.FormatName(format)),
 			Hint: "rename it: other programs may not read it",
-		})
-	}
-}
-
-// doubt warns about a picture that does not match its name.
-func (s *sources) doubt(plan *texture.Plan) {
-	if processor.SettingsOf[texture.Options](s.job).Use != "auto" {
-		return
-	}
-	if why := plan.Doubt(s.job.Asset().Path); why != "" {
-		s.job.Warn(processor.Problem{
-			Code: string(diag.TextureGuess), Text: why,
-			Hint: fmt.Sprintf(`say what it is: use = "color", or use = %q if the name is right`, plan.Use),
 		})
 	}
 }
