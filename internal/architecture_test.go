@@ -108,7 +108,7 @@ var allowed = map[string]string{
 	"media/role":        "media/codec/gltf media/pixel processor",
 	"media/schema":      "base/diag media/codec/document uuid",
 	"media/sound":       "x/sys",
-	"media/soundfile":   "media/codec/flac media/codec/input media/codec/mp3 " +
+	"media/soundfile": "media/codec/flac media/codec/input media/codec/mp3 " +
 		"media/codec/ogg media/codec/qoa media/codec/wav media/sound opus vorbis",
 	"media/texture": "base/diag media/codec/astc media/codec/bcn media/codec/block media/codec/bptc media/codec/dds media/codec/etc2 " +
 		"media/codec/hdrpack media/codec/ktx2 media/codec/png media/pixel media/role processor",
