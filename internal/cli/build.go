@@ -61,6 +61,7 @@ With parcel:NAME, Kiln builds what that parcel needs, and packs it.
   kiln build @level1 --exclude '**/*.wav'
                                       a group of kiln.toml, without some of it
   kiln build parcel:level1            what a parcel needs, and the parcel
+  kiln build build/pc/models/a.glb    what a file of the output was made of
   kiln build --dry-run                show what would be built, and why
   git diff --name-only --no-renames A B | kiln build --changed-from -
                                       look only at what version control says changed`,
@@ -197,7 +198,7 @@ func (a *app) build(ctx context.Context, f buildFlags, patterns []string) error 
 	if err != nil {
 		return err
 	}
-	patterns = a.named(p, patterns)
+	patterns = a.origins(ctx, p, patterns)
 	detect, changed, err := f.detect(a.in)
 	if err != nil {
 		return err
