@@ -99,6 +99,10 @@ func (p *Workspace) meaning(set *asset.Table, pattern string) ([]*asset.Asset, *
 			return nil, m.WithHint("%s", p.nearParcel(parcel))
 		}
 		return nil, m.WithHint("the patterns of the parcel match nothing; `kiln ls` lists the assets")
+	case p.Parcel(pattern) != nil:
+		return nil, m.WithHint("there is a parcel of that name: %s%s", job.ParcelMark, pattern)
+	case slices.Contains(p.Names.GroupNames(), pattern):
+		return nil, m.WithHint("there is a group of that name: @%s", pattern)
 	case err != nil:
 		return nil, diag.Errorf(diag.BadGlob, diag.Pos{}, "pattern %q is not well formed", pattern).
 			WithHint("quote it, so that the shell leaves it alone; `kiln explain K0007` says more")
