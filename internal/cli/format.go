@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +64,9 @@ func (f *formatted) built(r *report.Report) {
 		return
 	}
 	f.run.Messages, f.said, f.run.Seconds = nil, map[string]bool{}, r.Summary.Seconds
+	s := &r.Summary
+	f.run.Summary = fmt.Sprintf("%s: %d built, %d up to date, %d failed, in %.1f s", count(s.Assets, "asset", "assets"), s.AssetsBuilt,
+		max(0, s.Assets-s.AssetsBuilt-s.AssetsFailed-s.HeldByIgnore-s.Unbuilt), s.AssetsFailed, s.Seconds)
 	f.note(r.Messages)
 	for i := range r.Jobs {
 		if j := &r.Jobs[i]; j.State == engine.Ran && !j.Failed && j.Part == "" {
@@ -81,7 +86,20 @@ func (a *app) writeFormatted() error {
 		f.run.Folder = belowRepository(dir)
 	}
 	f.run.Pages, _ = a.pages()
-	return formats.Write(a.out, f.format, &f.run)
+	return errors.Join(formats.Write(a.out, f.format, &f.run), a.summarise())
+}
+
+// summarise adds a summary to the page of the step, in a workflow of GitHub, which names the file for that.
+func (a *app) summarise() error {
+	file := a.getenv("GITHUB_STEP_SUMMARY")
+	if a.formatted.format != "github" || file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(formats.Summary(f, &a.formatted.run), f.Close())
 }
 
 // belowRepository is the path of a folder relative to the top of its Git working tree, with slashes, or

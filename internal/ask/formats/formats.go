@@ -27,6 +27,7 @@ type Run struct {
 	Passed   []Case       // jobs that succeeded
 	Pages    []codes.Page // pages of the codes
 	Seconds  float64
+	Summary  string // how many assets were built, failed and so on; may be empty
 }
 
 // Case is a job that succeeded.

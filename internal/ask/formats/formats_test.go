@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -203,5 +204,30 @@ func TestJUnit(t *testing.T) {
 	}
 	if Write(io.Discard, "tap", &Run{}) == nil {
 		t.Error("a format that does not exist was written")
+	}
+}
+
+// TestSummary: errors come first, at most fifty messages, and nothing in a text is markup.
+func TestSummary(t *testing.T) {
+	r := &Run{Summary: "3 assets", File: "kiln.toml"}
+	for i := range 60 {
+		r.Messages = append(r.Messages, diag.Warningf("K0008", diag.Pos{File: fmt.Sprintf("w%d.png", i), Line: i}, "warning"))
+	}
+	r.Messages = append(r.Messages, diag.Errorf("K0001", diag.Pos{}, "a|b <i> `c`\n*d* [e](f)").WithHint("do _this_"))
+	var b bytes.Buffer
+	if err := Summary(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	want := []string{
+		"### Kiln: 1 error, 60 warnings", "", "3 assets", "", "| | where | what | what to do |", "|---|---|---|---|",
+		`| error K0001 | kiln.toml | a\|b &lt;i&gt; &#96;c&#96; \*d\* \[e](f) | do \_this\_ |`,
+		"| warning K0008 | w0.png | warning |  |", "| warning K0008 | w1.png:1 | warning |  |",
+	}
+	if !slices.Equal(lines[:len(want)], want) {
+		t.Errorf("%q", lines[:len(want)])
+	}
+	if n := strings.Count(b.String(), "\n| warning"); n != 49 || !strings.Contains(b.String(), "\nand 11 more messages, which the log has\n") {
+		t.Errorf("%d warnings", n)
 	}
 }
