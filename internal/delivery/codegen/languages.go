@@ -91,7 +91,7 @@ const (
 	runtimeNames = "KILN_API KILN_CIRCLE KILN_COMPRESSED KILN_DAMAGED KILN_DICTIONARY KILN_DIRECTORY KILN_FILE KILN_H KILN_IDS KILN_IDS_H KILN_IMPLEMENTATION KILN_IMPLEMENTED " +
 		"KILN_LIVE_FREE KILN_LIVE_IMPLEMENTATION KILN_LIVE_IMPLEMENTED KILN_LIVE_REALLOC KILN_MISSING KILN_NAMES KILN_NAMES_TABLE KILN_NEEDS KILN_NOT_FOUND KILN_NOT_PARCEL " +
 		"KILN_NO_FILES KILN_OK KILN_ROOM KILN_SECTIONS KILN_SIGNATURE KILN_TYPES KILN_UNPACKING KILN_UNTRUSTED KILN_UUIDS KILN_VERSION"
-	runtimeTypes = "ed25519 live live_options live_resource order parcel resource section text unpacker"
+	runtimeTypes = "ed25519 live live_event live_message live_options live_resource order parcel resource section text unpacker"
 )
 
 const cWords = "alignas alignof auto bool break case char const constexpr continue default do double else enum extern false float for goto if inline int long " +

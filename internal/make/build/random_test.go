@@ -121,6 +121,7 @@ type random struct {
 	past    map[string][]string // contents that a file had
 	project int                 // which of the project files
 	calm    bool
+	damaged bool // the snapshot was, and no build has read all of it since
 
 	numbering bool // much is about resource ids
 }
@@ -483,6 +484,12 @@ var ruleFiles = []string{
 func (r *random) rules() {
 	switch r.rng.IntN(5) {
 	case 0:
+		if r.damaged { // a build that reads all of the snapshot finds it; until then, nobody may know of parcels that the new project has no more
+			if _, err := r.p.try(context.Background(), Request{Shuffle: 1}); err != nil {
+				return
+			}
+			r.damaged = false
+		}
 		before := r.outputDir()
 		r.project = r.rng.IntN(len(projectFiles))
 		if r.outputDir() != before {
@@ -652,6 +659,7 @@ func (r *random) state() {
 		if s := []byte(r.p.read(".kiln/snapshot")); len(s) > 0 {
 			s[r.rng.IntN(len(s))] ^= 1 << r.rng.IntN(8)
 			r.p.write(".kiln/snapshot", string(s))
+			r.damaged = true
 		}
 	case 6:
 		r.note("all state lost")
