@@ -485,7 +485,7 @@ func (r *random) rules() {
 	switch r.rng.IntN(5) {
 	case 0:
 		if r.damaged { // a build that reads all of the snapshot finds it; until then, nobody may know of parcels that the new project has no more
-			if _, err := r.p.try(context.Background(), Request{Shuffle: 1}); err != nil {
+			if _, err := r.p.try(context.Background(), Request{Compact: true}); err != nil {
 				return
 			}
 			r.damaged = false
