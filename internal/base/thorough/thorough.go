@@ -1,6 +1,7 @@
 // Package thorough decides how much tests do. `go test ./...` runs the short form of long tests; KILN_TESTS=all
-// requests the long form, as .ci/run does. Random tests do the same each time; KILN_SEED=random has them do something
-// else, KILN_SEED=NUMBER what they did with that seed.
+// requests the long form, as .ci/run does. Of comparisons with other programs that does a part, and KILN_TESTS=whole all.
+// Random tests do the same each time; KILN_SEED=random has them do something else, KILN_SEED=NUMBER what they did with
+// that seed.
 package thorough
 
 import (
@@ -19,7 +20,18 @@ const (
 )
 
 // Enabled reports whether tests run in their long form.
-func Enabled() bool { return os.Getenv(Variable) == "all" }
+func Enabled() bool { return os.Getenv(Variable) == "all" || Whole() }
+
+// Whole reports whether all comparisons with other programs are made, which takes most of an hour.
+func Whole() bool { return os.Getenv(Variable) == "whole" }
+
+// OfPeers returns the number of comparisons with other programs: less, some in the long form, or all.
+func OfPeers(less, some, all int) int {
+	if Whole() {
+		return all
+	}
+	return Of(less, some)
+}
 
 // Only skips a test that is too long for `go test ./...`, and logs why.
 func Only(t testing.TB, why string) {

@@ -154,7 +154,7 @@ func TestOthersMP3(t *testing.T) {
 	seed := thorough.Seed(t)
 	_, err := exec.LookPath("mpg123")
 	rates := []int{48000, 22050, 8000, 44100, 16000, 11025, 32000, 24000, 12000}
-	for i := range thorough.Of(9, 60) {
+	for i := range thorough.OfPeers(9, 12, 60) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		rate, channels := rates[i%len(rates)], 1+r.IntN(2)
 		if rate == 24000 && err != nil {
@@ -199,7 +199,7 @@ func TestOthersMP3(t *testing.T) {
 func TestOthersVorbis(t *testing.T) {
 	need(t, "oggdec", "oggenc")
 	seed := thorough.Seed(t)
-	for i := range thorough.Of(6, 40) {
+	for i := range thorough.OfPeers(6, 8, 40) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		channels := 1 + r.IntN(2)
 		args := []string{"-q", fmt.Sprint(r.IntN(12) - 1)}

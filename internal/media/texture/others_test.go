@@ -128,7 +128,7 @@ func TestOthers(t *testing.T) {
 		files := 0
 		for _, read := range j.reads {
 			for _, way := range strings.Fields(read.ways) {
-				for _, size := range [][2]int{{17, 10}, {16, 12}, {5, 7}, {1, 1}, {33, 2}}[:thorough.Of(1, 5)] {
+				for _, size := range [][2]int{{17, 10}, {16, 12}, {5, 7}, {1, 1}, {33, 2}}[:thorough.OfPeers(1, 1, 5)] {
 					data := ddsNamed(way).file(r, size[0], size[1])
 					if err := os.WriteFile(name, data, 0o644); err != nil {
 						t.Fatal(err)

@@ -190,7 +190,7 @@ func TestOthersCSV(t *testing.T) {
 	for _, reader := range []string{"csv", "csv;", "tsv"} {
 		comma := map[string]string{"csv": ",", "csv;": ";", "tsv": "\t"}[reader]
 		var texts []string
-		for range thorough.Of(2000, 20000) {
+		for range thorough.OfPeers(2000, 4000, 20000) {
 			end := []string{"\n", "\r\n", "\r"}[r.IntN(3)]
 			text := pieces(r, 12, "a", "", comma, comma, end, `"`, `"b"`, `""`, `"c`+end+`d"`, " ", "é", ",", ";", "\t", `"x""y"`, end+`"`)
 			if r.IntN(2) == 0 { // most are tables that are right
@@ -254,7 +254,7 @@ func TestOthersJSON(t *testing.T) {
 			"\"\t\"", `"\x"`, "'a'", "/* c */ 1", "1 // c", `""`, "\u00a01", "1\f"}[r.IntN(31)]
 	}
 	texts := []string{strings.Repeat("[", 150) + strings.Repeat("]", 150), "\ufeff1", "\ufeff\ufeff1", "", " ", "1 2", "[1}", `{"a":1,"a":2}`}
-	for range thorough.Of(2000, 20000) {
+	for range thorough.OfPeers(2000, 4000, 20000) {
 		texts = append(texts, value(3))
 	}
 	compare(t, "json", texts, func(text string, err error, theirs otherAnswer) string {
@@ -284,7 +284,7 @@ func TestOthersTOML(t *testing.T) {
 		"1979-05-27T07:32"}
 	keys := []string{"a", "b", "a.b", `"a b"`, "'c'", "1", "-_", "a . b", "é", "", "a.1.2", `"a".b`}
 	var texts []string
-	for range thorough.Of(2000, 20000) {
+	for range thorough.OfPeers(2000, 4000, 20000) {
 		var b strings.Builder
 		for range 1 + r.IntN(4) {
 			switch r.IntN(6) {
@@ -347,7 +347,7 @@ func TestOthersYAML(t *testing.T) {
 		return b.String()
 	}
 	texts := []string{"--- a\n", "%YAML 1.2\n---\na: 1\n", "a: 1\n...\n", "# c\n", "---\n", "a: &x {b: 1}\nc:\n  <<: *x\n  d: 2\n", "a:\n- b\n- c\n"}
-	for range thorough.Of(1500, 15000) {
+	for range thorough.OfPeers(1500, 3000, 15000) {
 		texts = append(texts, block(2, ""))
 	}
 	compare(t, "yaml", texts, yamlDifference)
@@ -399,7 +399,7 @@ public class P {
 	r := rand.New(rand.NewPCG(thorough.Seed(t), 5))
 	var texts []string
 	var in strings.Builder
-	for range thorough.Of(4000, 40000) {
+	for range thorough.OfPeers(4000, 8000, 40000) {
 		text := pieces(r, 14, "a", "b", "=", ":", " ", "\t", "\f", "\n", "\r\n", "\r", "\\\n", "\\\r\n", "\\\r", "\\", `\\`, `\=`, `\:`, `\ `, `\t`, `\u00e9`, `\u00`,
 			"#", "!", "# c\n", "é", "\n  ", `"`, `\#`, `\uD83D\uDE00`)
 		texts = append(texts, text)

@@ -21,7 +21,7 @@ func TestOthers(t *testing.T) {
 	}
 	seed := thorough.Seed(t)
 	from := filepath.Join(t.TempDir(), "a.raw")
-	for i := range thorough.Of(40, 300) {
+	for i := range thorough.OfPeers(40, 60, 300) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		f := Format{[]int{8000, 44100, 96000, 12345}[r.IntN(4)], 1 + r.IntN(8), []int{8, 16, 24}[r.IntN(3)], 0}
 		src := tones(1+r.IntN(9000), f)

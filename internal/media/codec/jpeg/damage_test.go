@@ -77,10 +77,7 @@ func read(t testing.TB, name string) []byte {
 // must be a text of the damage.
 func TestDamage(t *testing.T) {
 	tools(t, "jpegtran")
-	rng, count := rand.New(rand.NewPCG(thorough.Seed(t), 3)), 150
-	if thorough.Enabled() {
-		count = 5000
-	}
+	rng, count := rand.New(rand.NewPCG(thorough.Seed(t), 3)), thorough.OfPeers(150, 1000, 5000)
 	read := 0
 	for i := range count {
 		r := anyJPEG(rng)

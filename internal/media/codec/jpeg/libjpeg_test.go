@@ -130,7 +130,7 @@ func TestSizes(t *testing.T) {
 	sizes := [][2]int{{1, 1}, {2, 2}, {3, 5}, {5, 3}, {16, 17}, {17, 16}, {33, 34}}
 	if thorough.Enabled() {
 		sizes = [][2]int{{129, 65}, {64, 200}, {311, 1}, {1, 311}}
-		for i := range 17 * 17 {
+		for i := 0; i < 17*17; i += thorough.OfPeers(1, 5, 1) {
 			sizes = append(sizes, [2]int{1 + i%17, 1 + i/17})
 		}
 	}
@@ -181,10 +181,7 @@ func anyJPEG(rng *rand.Rand) random {
 
 func TestRandom(t *testing.T) {
 	tools(t, "djpeg", "jpegtran")
-	rng, count := rand.New(rand.NewPCG(thorough.Seed(t), 1)), 60
-	if thorough.Enabled() {
-		count = 2000
-	}
+	rng, count := rand.New(rand.NewPCG(thorough.Seed(t), 1)), thorough.OfPeers(60, 400, 2000)
 	for range count {
 		r := anyJPEG(rng)
 		data := r.file(rng)

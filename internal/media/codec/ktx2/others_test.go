@@ -32,7 +32,7 @@ func TestOthers(t *testing.T) {
 	ways := []string{"-1", "-3 --no-check", "-19", "--fast=5", "-3 --no-content-size", "two frames"}
 	files := 0
 	for i, f := range every() {
-		if i%thorough.Of(9, 1) != 0 {
+		if i%thorough.OfPeers(9, 5, 1) != 0 {
 			continue
 		}
 		in := plain(f, 37, 22, 2)
@@ -41,7 +41,7 @@ func TestOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j, way := range ways {
-			if !thorough.Enabled() && (i/9+j)%3 != 0 {
+			if !thorough.Whole() && (i/9+j)%3 != 0 {
 				continue
 			}
 			data := slices.Clone(whole)

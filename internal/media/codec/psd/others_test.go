@@ -189,7 +189,7 @@ func TestOthers(t *testing.T) {
 			continue
 		}
 		files, equal := 0, 0
-		for i := 0; i < len(ways); i += thorough.Of(19, 1) {
+		for i := 0; i < len(ways); i += thorough.OfPeers(19, 5, 1) {
 			w := ways[i]
 			data := w.file(r)
 			name := filepath.Join(dir, "a.psd")

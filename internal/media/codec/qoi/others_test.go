@@ -47,10 +47,10 @@ func TestOthers(t *testing.T) {
 	}
 	r, name := rand.New(rand.NewPCG(thorough.Seed(t), 1)), filepath.Join(t.TempDir(), "a.qoi")
 	files := 0
-	for _, size := range [][2]int{{57, 43}, {1, 1}, {1, 90}, {200, 3}}[:thorough.Of(1, 4)] {
+	for _, size := range [][2]int{{57, 43}, {1, 1}, {1, 90}, {200, 3}}[:thorough.OfPeers(1, 2, 4)] {
 		for i := range 2 * 2 * 7 {
 			channels, space, kind := 3+i%2, i/2%2, i/4
-			if kind < 6 && space == 1 && !thorough.Enabled() {
+			if kind < 6 && space == 1 && !thorough.Whole() {
 				continue
 			}
 			data := anyFile(r, size[0], size[1], channels, space, kind)

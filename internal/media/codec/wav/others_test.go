@@ -147,7 +147,7 @@ func TestOthers(t *testing.T) {
 	}
 	seed := thorough.Seed(t)
 	equal := 0
-	for i := range thorough.Of(25, 120) {
+	for i := range thorough.OfPeers(25, 30, 120) {
 		v := random(rand.New(rand.NewPCG(seed, uint64(i))))
 		r, err := open(v.data)
 		if err != nil {

@@ -131,7 +131,7 @@ func TestLosslessAgainstLibwebp(t *testing.T) {
 	}
 	r, dir := rand.New(rand.NewPCG(thorough.Seed(t), 1)), t.TempDir()
 	equal := 0
-	files := thorough.Of(60, 1000)
+	files := thorough.OfPeers(60, 200, 1000)
 	for i := range files {
 		w, h := 1+r.IntN(20), 1+r.IntN(20)
 		data := riff(losslessOf(w, h, anyLossless(r, w, h)))
