@@ -89,9 +89,12 @@ func (a *app) writeFormatted() error {
 	return errors.Join(formats.Write(a.out, f.format, &f.run), a.summarise())
 }
 
+// stepSummary is the variable by which GitHub names the file for the page of a step.
+const stepSummary = "GITHUB_STEP_SUMMARY"
+
 // summarise adds a summary to the page of the step, in a workflow of GitHub, which names the file for that.
 func (a *app) summarise() error {
-	file := a.getenv("GITHUB_STEP_SUMMARY")
+	file := a.getenv(stepSummary)
 	if a.formatted.format != "github" || file == "" {
 		return nil
 	}

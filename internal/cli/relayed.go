@@ -79,7 +79,7 @@ func (a *app) askWatcher(cmd *cobra.Command) (exit int, ok bool, err error) {
 		return err == nil && !own && h.Kiln == a.cfg.identity() && (waits || !h.Busy) && workspace.SameVariables(h.Variables)
 	}
 	call := relay.Call{Args: a.args, Dir: wd, Env: map[string]string{}, Out: screenOf(a.out), Errors: screenOf(a.errs)}
-	for _, name := range []string{"NO_COLOR", "TERM"} {
+	for _, name := range []string{"NO_COLOR", "TERM", stepSummary} {
 		call.Env[name] = a.getenv(name)
 	}
 	exit, ok = relay.Ask(cmd.Context(), filepath.Join(dir, project.StateFolder), accept, call, a.out, a.errs)

@@ -63,18 +63,27 @@ func (k *taken) set(a about, format string, args ...any) {
 // maxNotes is the size limit for files of an engine.
 const maxNotes = 1 << 20
 
-// soundFile opens a sound and reads its header. It returns nil if the file cannot be read.
-func soundFile(file string) *soundfile.File {
+// regular opens a regular file; it returns nil if it cannot.
+func regular(file string) (f *os.File, size int64) {
 	f, err := os.Open(file)
 	if err != nil {
+		return nil, 0
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f, info.Size()
+	}
+	f.Close()
+	return nil, 0
+}
+
+// soundFile opens a sound and reads its header. It returns nil if the file cannot be read.
+func soundFile(file string) *soundfile.File {
+	f, size := regular(file)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	s, err := soundfile.Open(f, info.Size())
+	s, err := soundfile.Open(f, size)
 	if err != nil {
 		return nil
 	}

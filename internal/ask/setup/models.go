@@ -2,7 +2,6 @@ package setup
 
 import (
 	"cmp"
-	"os"
 	"path"
 	"strings"
 
@@ -41,16 +40,12 @@ func (p *Plan) union(t *tree) *union {
 }
 
 func (b *branch) usedBy(model string) []role.Used {
-	f, err := os.Open(b.abs(model))
-	if err != nil {
+	f, size := regular(b.abs(model))
+	if f == nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	return role.UsedBy(model, f, info.Size())
+	return role.UsedBy(model, f, size)
 }
 
 // guess returns what a file needs because models use it; ok is false if none does.

@@ -150,7 +150,8 @@ func cutUp(path string) (before, after string, is bool) {
 			return path, "", false
 		}
 		at += i
-		if after = path[at+len("/.."):]; after == "" || after[0] == '/' {
+		after = path[at+len("/.."):]
+		if after == "" || after[0] == '/' {
 			return path[:at], after, true
 		}
 	}
@@ -182,7 +183,7 @@ func (t *Tracer) above(folder string, pid int) (string, error) {
 	return t.ups[folder].above, nil
 }
 
-// direct removes "." and ".." from a path as the kernel does: ".." leads out of the target of a link. A path through
+// direct removes "." from a path, and from one in /proc "..", too, as the kernel does: it leads out of the target of a link. A path through
 // /proc is replaced by the one that it means.
 func (t *Tracer) direct(path string, pid int) string {
 	clean := filepath.Clean(path)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kiln-pipeline/kiln/internal/base/diag"
 	"github.com/kiln-pipeline/kiln/internal/engine"
@@ -36,16 +35,10 @@ func (a *Account) Settle() (warnings diag.List) {
 	}
 	a.Now.Settle()
 	for _, err := range a.Now.Troubles() {
-		text := err.Error()
-		if a.reported[text] {
-			continue
+		if text := err.Error(); a.first(text) {
+			warnings = append(warnings, diag.Warningf(diag.CacheFails, diag.Pos{}, "%s", text).
+				WithHint("jobs run here as if there were no cache; `kiln cache check` says more, KILN_CACHE=off leaves it alone"))
 		}
-		if a.reported == nil {
-			a.reported = map[string]bool{}
-		}
-		a.reported[text] = true
-		warnings = append(warnings, diag.Warningf(diag.CacheFails, diag.Pos{}, "%s", text).
-			WithHint("jobs run here as if there were no cache; `kiln cache check` says more, KILN_CACHE=off leaves it alone"))
 	}
 	if why := a.Now.Barred(); why != "" {
 		warnings = append(warnings, diag.Warningf(diag.CacheUnsigned, diag.Pos{}, "nothing that is built here is stored in the cache: "+
@@ -60,32 +53,38 @@ func (a *Account) End() (warnings diag.List) {
 	if a.Now == nil {
 		return nil
 	}
-	warnings = a.Settle()
-	if m := a.Now.otherKiln(); m != nil {
-		warnings = append(warnings, m)
-	}
+	warnings = append(a.Settle(), a.otherKilns()...)
 	a.Now.Close()
 	a.before, a.Now = a.Traffic(), nil
 	return warnings
 }
 
-// otherKiln is the message that other versions of Kiln made results that were taken from a cache.
-func (s *Sharing) otherKiln() *diag.Message {
-	n := s.foreigners.Load()
-	if n == 0 {
-		return nil
-	}
+// otherKilns returns a message for each other version of Kiln of which results were taken from a cache, which it did not return before.
+func (a *Account) otherKilns() (l diag.List) {
 	var versions []string
-	s.foreign.Range(func(v, _ any) bool { versions = append(versions, v.(string)); return true })
+	a.Now.others.Range(func(v, _ any) bool { versions = append(versions, v.(string)); return true })
 	slices.Sort(versions)
-	if more := len(versions) - 3; more > 0 {
-		versions = append(versions[:3], fmt.Sprintf("%d more", more))
+	for _, v := range versions {
+		text := fmt.Sprintf("Kiln %s made results that come from the cache, and this is %s: they are used, of processors that did not change",
+			v, a.Now.version)
+		if a.first(text) {
+			m := diag.Warningf(diag.OtherKiln, diag.Pos{}, "%s", text).
+				WithHint("that needs no action; `kiln build --force` builds all with this version")
+			m.Severity = diag.Note
+			l = append(l, m)
+		}
 	}
-	m := diag.Warningf(diag.OtherKiln, diag.Pos{},
-		"Kiln %s made what the cache has of %d jobs, and this is %s: these results are used, of processors that did not change",
-		strings.Join(versions, ", "), n, s.version).WithHint("that needs no action; `kiln build --force` builds all with this version")
-	m.Severity = diag.Note
-	return m
+	return l
+}
+
+// first reports whether a text was not reported yet, and records that it is.
+func (a *Account) first(text string) bool {
+	if a.reported == nil {
+		a.reported = map[string]bool{}
+	}
+	first := !a.reported[text]
+	a.reported[text] = true
+	return first
 }
 
 // Elsewhere returns the sharing for the engine, or nil.

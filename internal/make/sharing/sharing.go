@@ -49,8 +49,7 @@ type Sharing struct {
 
 	downloaded, uploaded, saved atomic.Int64 // bytes; bytes; milliseconds
 	adopted                     atomic.Int64
-	foreign                     sync.Map // versions of Kiln, other than this one, that adopted results are of
-	foreigners                  atomic.Int64
+	others                      sync.Map    // versions of Kiln, other than this one, that adopted results are of
 	barred                      atomic.Bool // something was not stored because of Place.barred
 	waits                       waiting
 	guesses                     guesses
@@ -247,8 +246,7 @@ func (s *Sharing) result(ctx context.Context, asked *engine.Asked) (*engine.Trac
 	s.adopted.Add(1)
 	s.saved.Add(int64(run.Seconds * 1000))
 	if run.Version != "" && run.Version != s.version {
-		s.foreign.Store(run.Version, true)
-		s.foreigners.Add(1)
+		s.others.Store(run.Version, true)
 	}
 	return t, nil
 }

@@ -73,7 +73,7 @@ func testRestarts(t *testing.T, language string, restarts int) {
 }
 
 // TestFirstBuildImpossible: kiln.toml cannot be read when the watcher begins to build. Nobody knows then what there is, so a game keeps what it
-// has; it is told why, and gets the content when the file is mended.
+// has; it is told why, and gets the content when the file can be read.
 func TestFirstBuildImpossible(t *testing.T) {
 	for _, language := range livetest.Languages {
 		t.Run(language, func(t *testing.T) {

@@ -295,7 +295,8 @@ func (r *csvReader) quoted() (csvCell, error) {
 				hint(`put the whole cell in quotes and write a quote within as ""`)
 		}
 		text = append(text, r.text[r.at:r.at+i]...)
-		if r.at += i + 1; r.at == len(r.text) || r.text[r.at] != '"' {
+		r.at += i + 1
+		if r.at == len(r.text) || r.text[r.at] != '"' {
 			break
 		}
 		text = append(text, '"')

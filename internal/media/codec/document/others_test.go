@@ -143,7 +143,8 @@ func compare(t *testing.T, reader string, texts []string, known func(text string
 			if bad != nil {
 				t.Fatalf("%q: %v", theirs.Value, bad)
 			}
-			if w, bad = JSON(theirs.Value); bad == nil {
+			w, bad = JSON(theirs.Value)
+			if bad == nil {
 				want = string(AppendJSON(nil, &w))
 			} else {
 				want = "not for us: " + bad.Error()

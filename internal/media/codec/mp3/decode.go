@@ -325,10 +325,11 @@ func (d *Decoder) lowScale(b *bits, p *section, c int, right bool) {
 		p.preemphasis = 1
 	}
 	windows := 0
-	if p.kind == 2 {
-		if windows = 1; p.mixed {
-			windows = 2
-		}
+	switch {
+	case p.kind == 2 && p.mixed:
+		windows = 2
+	case p.kind == 2:
+		windows = 1
 	}
 	s := &d.scale[c]
 	*s = [39]uint8{}

@@ -93,7 +93,8 @@ var prepare = sync.OnceFunc(func() {
 	for i := range taps {
 		n, sign := i, float32(1)
 		if i > 256 {
-			if n = 512 - i; i%64 != 0 {
+			n = 512 - i
+			if i%64 != 0 {
 				sign = -1
 			}
 		}

@@ -73,7 +73,8 @@ func (w wayOf) file(r *rand.Rand) []byte {
 	for range f.channels * f.h {
 		row := make([]byte, stride)
 		for i := range row {
-			if row[i] = byte(r.IntN(256)); i > 0 && r.IntN(3) > 0 {
+			row[i] = byte(r.IntN(256))
+			if i > 0 && r.IntN(3) > 0 {
 				row[i] = row[i-1]
 			}
 		}
